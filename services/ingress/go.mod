@@ -1,0 +1,22 @@
+module hydrallm/services/ingress
+
+go 1.26.0
+
+require hydrallm/shared v0.0.0
+
+require (
+	github.com/klauspost/compress v1.20.4 // indirect
+	github.com/molecule-man/go-brrr v1.3.1 // indirect
+	github.com/prometheus/client_golang v1.25.0 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
+	github.com/tidwall/gjson v1.20.3 // indirect
+	github.com/tidwall/match v1.1.1 // indirect
+	github.com/tidwall/pretty v1.3.0 // indirect
+	github.com/valyala/bytebufferpool v1.0.0 // indirect
+	github.com/valyala/fasthttp v1.78.0 // indirect
+	go.uber.org/goleak v1.3.0 // indirect
+)
+
+replace hydrallm/shared => ../../shared
+
+replace hydrallm/shared/testkit => ../../shared/testkit

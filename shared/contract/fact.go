@@ -1,0 +1,57 @@
+package contract
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Usage is the fact of one finished request: what it cost, who answered, and every upstream call that was made for it (R-033, R-340).
+type Usage struct {
+	RequestID     string    `json:"request_id"`
+	SessionID     string    `json:"session_id,omitempty"`
+	Endpoint      Endpoint  `json:"endpoint"`
+	Model         string    `json:"model"`                    // the name the client sent
+	Provider      string    `json:"provider,omitempty"`       // of the upstream that answered
+	Upstream      string    `json:"upstream,omitempty"`       //
+	UpstreamModel string    `json:"upstream_model,omitempty"` //
+	KeyIndex      int       `json:"key_index"`                // never the key (R-174)
+	Status        string    `json:"status"`                   // "success", "cancelled" or "error: CATEGORY" (R-045)
+	RoutingReason string    `json:"routing_reason,omitempty"`
+	Stream        bool      `json:"stream,omitempty"`
+	Prompt        int64     `json:"prompt_tokens"`
+	Completion    int64     `json:"completion_tokens"`
+	Total         int64     `json:"total_tokens"`
+	LatencyMS     int64     `json:"latency_ms"`               // from arrival at the ingress to the last byte
+	FirstTokenMS  int64     `json:"first_token_ms,omitempty"` // from arrival to the commit of the answer
+	Attempts      []Attempt `json:"attempts,omitempty"`
+	At            time.Time `json:"at"`
+}
+
+// Attempt is one upstream call of a request, in order.
+type Attempt struct {
+	Upstream   string `json:"upstream"`
+	Provider   string `json:"provider"`
+	Outcome    string `json:"outcome"`          // success | failed | cancelled | lost
+	Reason     string `json:"reason,omitempty"` // class of the failure, safe to show
+	Status     int    `json:"status,omitempty"` // HTTP status of the upstream, 0 without one
+	DurationMS int64  `json:"duration_ms"`
+}
+
+// Log is the fact of an event worth keeping in the database (R-336). It never holds prompts, answers or keys.
+type Log struct {
+	Level     string          `json:"level"`    // INFO | WARNING | ERROR
+	Category  string          `json:"category"` // ROUTING | WEB_ENRICH | LLM_EXECUTION | AGENT_EXECUTION
+	Message   string          `json:"message"`
+	RequestID string          `json:"request_id,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+	At        time.Time       `json:"at"`
+}
+
+// Verdict answers a worker that asks the owner of a request whether to run a redelivery.
+type Verdict string
+
+// Verdicts.
+const (
+	VerdictRun  Verdict = "run"  // nothing is committed; older attempts are fenced from now on
+	VerdictStop Verdict = "stop" // the answer has begun, or nobody waits for it any more
+)

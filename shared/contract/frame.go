@@ -1,0 +1,99 @@
+package contract
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"iter"
+)
+
+// FrameKind is the first byte of a reply frame.
+type FrameKind byte
+
+// Kinds of reply frames. An answer is one head, any number of data frames and one end, in this order; working frames may come anywhere
+// and say only that a worker has the request and is alive.
+const (
+	FrameHead    FrameKind = 'h' // JSON of Head; committed: nothing may be taken back after it (R-121)
+	FrameData    FrameKind = 'd' // bytes of the response body
+	FrameEnd     FrameKind = 'e' // JSON of End
+	FrameWorking FrameKind = 'w' // empty; not numbered
+)
+
+// Frame is one step of an answer on its way from a worker to the ingress.
+type Frame struct {
+	Kind    FrameKind
+	Attempt uint64 // delivery count of the work message; frames of fenced attempts are ignored
+	Seq     uint64 // 0, 1, 2, ... per attempt; a gap is an error, never a silent hole
+	Payload []byte
+}
+
+// Head is the status line and the headers of the answer.
+type Head struct {
+	Status int         `json:"status"`
+	Header [][2]string `json:"header,omitempty"`
+}
+
+// Outcomes of an answer.
+const (
+	OutcomeSuccess   = "success"
+	OutcomeError     = "error"     // the client got an error: a status, or an error event in the stream
+	OutcomeCancelled = "cancelled" // the client left
+)
+
+// End closes an answer.
+type End struct {
+	Outcome string `json:"outcome"`
+}
+
+// AppendFrame adds one encoded frame to dst: kind, then attempt, sequence and payload length as uvarints, then the payload. One message
+// may hold several frames.
+func AppendFrame(dst []byte, f Frame) []byte {
+	dst = append(dst, byte(f.Kind))
+	dst = binary.AppendUvarint(dst, f.Attempt)
+	dst = binary.AppendUvarint(dst, f.Seq)
+	dst = binary.AppendUvarint(dst, uint64(len(f.Payload)))
+	return append(dst, f.Payload...)
+}
+
+// ErrBadFrame says that a reply message is not a sequence of whole frames.
+var ErrBadFrame = errors.New("malformed reply frame")
+
+// Frames reads the frames of one message. Payloads alias msg. After an error the sequence ends.
+func Frames(msg []byte) iter.Seq2[Frame, error] {
+	return func(yield func(Frame, error) bool) {
+		for len(msg) > 0 {
+			f, n, err := decodeFrame(msg)
+			if err != nil {
+				yield(Frame{}, err)
+				return
+			}
+			msg = msg[n:]
+			if !yield(f, nil) {
+				return
+			}
+		}
+	}
+}
+
+func decodeFrame(msg []byte) (Frame, int, error) {
+	f := Frame{Kind: FrameKind(msg[0])}
+	switch f.Kind {
+	case FrameHead, FrameData, FrameEnd, FrameWorking:
+	default:
+		return f, 0, fmt.Errorf("%w: kind %#x", ErrBadFrame, msg[0])
+	}
+	pos := 1
+	var size uint64
+	for _, field := range []*uint64{&f.Attempt, &f.Seq, &size} {
+		v, n := binary.Uvarint(msg[pos:])
+		if n <= 0 {
+			return f, 0, fmt.Errorf("%w: number at byte %d", ErrBadFrame, pos)
+		}
+		*field, pos = v, pos+n
+	}
+	if size > uint64(len(msg)-pos) {
+		return f, 0, fmt.Errorf("%w: payload of %d bytes in %d", ErrBadFrame, size, len(msg)-pos)
+	}
+	f.Payload = msg[pos : pos+int(size)]
+	return f, pos + int(size), nil
+}

@@ -1,0 +1,109 @@
+// Package fault is the vocabulary of errors that a client may see. Everything that is not a fault is "Internal server error" to the
+// client and a log line to the operator.
+package fault
+
+import (
+	"errors"
+	"net/http"
+	"time"
+)
+
+// Kind is a class of error with one HTTP status.
+type Kind string
+
+// Kinds.
+const (
+	Invalid        Kind = "invalid_request"
+	Unauthorized   Kind = "unauthorized"
+	ModelNotFound  Kind = "model_not_found"
+	NotFound       Kind = "not_found"
+	MethodNot      Kind = "method_not_allowed"
+	TooLarge       Kind = "request_too_large"
+	BadEncoding    Kind = "unsupported_encoding"
+	HeaderTooLarge Kind = "header_too_large"
+	Timeout        Kind = "request_timeout"
+	Busy           Kind = "all_upstreams_busy"
+	Failed         Kind = "all_upstreams_failed"
+	Unavailable    Kind = "service_unavailable"
+	Internal       Kind = "internal_error"
+)
+
+type kindInfo struct {
+	status int
+	typ    string
+}
+
+var kinds = map[Kind]kindInfo{
+	Invalid:        {http.StatusBadRequest, "invalid_request_error"},
+	Unauthorized:   {http.StatusUnauthorized, "authentication_error"},
+	ModelNotFound:  {http.StatusNotFound, "invalid_request_error"},
+	NotFound:       {http.StatusNotFound, "invalid_request_error"},
+	MethodNot:      {http.StatusMethodNotAllowed, "invalid_request_error"},
+	TooLarge:       {http.StatusRequestEntityTooLarge, "invalid_request_error"},
+	BadEncoding:    {http.StatusUnsupportedMediaType, "invalid_request_error"},
+	HeaderTooLarge: {http.StatusRequestHeaderFieldsTooLarge, "invalid_request_error"},
+	Timeout:        {http.StatusRequestTimeout, "invalid_request_error"},
+	Busy:           {http.StatusServiceUnavailable, "service_unavailable"},
+	Failed:         {http.StatusServiceUnavailable, "service_unavailable"},
+	Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
+	Internal:       {http.StatusInternalServerError, "server_error"},
+}
+
+// Fault is an error with a public face. Message, Param and Code reach the client as they are; Cause never does.
+type Fault struct {
+	Kind       Kind
+	Message    string
+	Param      string        // name of the request field at fault, or ""
+	Code       string        // machine-readable code; "" means the kind's name
+	RetryAfter time.Duration // wait that makes sense before a retry; 0 = not stated
+	Cause      error         // for the log
+}
+
+// New makes a fault without a cause.
+func New(kind Kind, message string) *Fault { return &Fault{Kind: kind, Message: message} }
+
+// Error gives the public message and the cause; it is for logs.
+func (f *Fault) Error() string {
+	if f.Cause != nil {
+		return f.Message + ": " + f.Cause.Error()
+	}
+	return f.Message
+}
+
+// Unwrap gives the cause.
+func (f *Fault) Unwrap() error { return f.Cause }
+
+// Status is the HTTP status of the fault.
+func (f *Fault) Status() int { return f.Kind.Status() }
+
+// Type is the OpenAI error type of the fault.
+func (f *Fault) Type() string {
+	if k, ok := kinds[f.Kind]; ok {
+		return k.typ
+	}
+	return "server_error"
+}
+
+// PublicCode is the code that the client sees.
+func (f *Fault) PublicCode() string {
+	if f.Code != "" {
+		return f.Code
+	}
+	return string(f.Kind)
+}
+
+// Status is the HTTP status of the kind.
+func (k Kind) Status() int {
+	if i, ok := kinds[k]; ok {
+		return i.status
+	}
+	return http.StatusInternalServerError
+}
+
+// From gives the fault inside err, or an internal one that hides err from the client.
+func From(err error) *Fault {
+	if f, ok := errors.AsType[*Fault](err); ok {
+		return f
+	}
+	return &Fault{Kind: Internal, Message: "Internal server error", Cause: err}
+}

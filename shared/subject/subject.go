@@ -1,0 +1,78 @@
+// Package subject names every NATS subject, stream, consumer and bucket of the pipeline in one place.
+package subject
+
+import "strings"
+
+// Work subjects, one per pipeline stage. The message waits there for the stage that follows.
+const (
+	Received = "hydra.v1.request.received" // written by the ingress, read by the analyzer
+	Analyzed = "hydra.v1.request.analyzed" // written by the analyzer, read by the enricher
+	Enriched = "hydra.v1.request.enriched" // written by analyzer or enricher, read by the dispatcher
+
+	// AllWork matches every work subject.
+	AllWork = "hydra.v1.request.>"
+)
+
+// Fact subjects. Facts are statements about something that happened; the session-writer stores them.
+const (
+	UsageRecorded = "hydra.v1.usage.recorded"
+	// AllLogs matches the log facts of every category.
+	AllLogs = "hydra.v1.log.*"
+	// AllTurns matches the turn facts of every session.
+	AllTurns = "hydra.v1.turn.*.*"
+	// AllUsage matches every usage fact.
+	AllUsage = "hydra.v1.usage.*"
+	// AllDead matches the dead letters of every stage.
+	AllDead = "hydra.v1.dead.*"
+)
+
+// Control subjects, carried by core NATS.
+const (
+	// AllCancels matches the cancellation of any request.
+	AllCancels = "hydra.v1.cancel.*"
+	// AllCredits matches the flow-control credit of any request.
+	AllCredits = "hydra.v1.credit.*"
+)
+
+// Streams.
+const (
+	WorkStream  = "HYDRA_WORK"
+	FactsStream = "HYDRA_FACTS"
+	DeadStream  = "HYDRA_DEAD"
+)
+
+// Key-value buckets and the object store of bodies above the payload limit.
+const (
+	StateBucket    = "hydra_state"
+	CatalogBucket  = "hydra_catalog"
+	WebCacheBucket = "hydra_webcache"
+	SlotsBucket    = "hydra_slots"
+	BodiesBucket   = "hydra_bodies"
+)
+
+// Reply is where the frames of request rid go: one subject per request, below the ingress that owns it.
+func Reply(ingress, rid string) string { return "hydra.v1.reply." + ingress + "." + rid }
+
+// Replies matches the replies to every request of one ingress.
+func Replies(ingress string) string { return "hydra.v1.reply." + ingress + ".*" }
+
+// Cancel tells whoever works on rid to stop.
+func Cancel(rid string) string { return "hydra.v1.cancel." + rid }
+
+// Credit tells whoever streams rid how many bytes the client has taken.
+func Credit(rid string) string { return "hydra.v1.credit." + rid }
+
+// Claim is where a worker that received a redelivery asks the owner of the request whether to run it.
+func Claim(ingress string) string { return "hydra.v1.claim." + ingress }
+
+// Dead is where stage puts what it could not process.
+func Dead(stage string) string { return "hydra.v1.dead." + stage }
+
+// Log is the subject of log facts of a category; the category must be a single token.
+func Log(category string) string { return "hydra.v1.log." + strings.ToLower(category) }
+
+// Query is the request-reply subject of one operation of a service.
+func Query(service, op string) string { return "hydra.v1.query." + service + "." + op }
+
+// Last gives the last token of a subject: the request id of reply, cancel and credit subjects.
+func Last(subj string) string { return subj[strings.LastIndexByte(subj, '.')+1:] }
