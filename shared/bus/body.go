@@ -1,0 +1,39 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// storeBody puts a body above the payload limit into the object store.
+func (b *Bus) storeBody(ctx context.Context, name string, body []byte) error {
+	if _, err := b.bodies.PutBytes(ctx, name, body); err != nil {
+		return fmt.Errorf("storing a body of %d bytes: %w", len(body), err)
+	}
+	return nil
+}
+
+func (b *Bus) loadBody(ctx context.Context, name string) ([]byte, error) {
+	body, err := b.bodies.GetBytes(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("loading body %s: %w", name, err)
+	}
+	return body, nil
+}
+
+// Discard removes the stored body of a finished request, if it had one. Bodies that nobody discards expire.
+func (w *Work) Discard(ctx context.Context) error {
+	if !w.claimed {
+		return nil
+	}
+	if err := w.bus.bodies.Delete(ctx, w.Request.ID); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return fmt.Errorf("discarding body %s: %w", w.Request.ID, err)
+	}
+	return nil
+}
+
+func stack() string { return string(debug.Stack()) }

@@ -1,0 +1,410 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/topology"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const testWait = 15 * time.Second
+
+func connect(t *testing.T, server bus.InProcess) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Config{InProcess: server, Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	return b
+}
+
+func setup(t *testing.T) *bus.Bus {
+	t.Helper()
+	return connect(t, natstest.Start(t))
+}
+
+func request(id string) *contract.Request {
+	return &contract.Request{ID: id, Ingress: "i1", Model: "m", StartBy: time.Now().Add(time.Minute).Truncate(time.Millisecond)}
+}
+
+func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	defer cancel()
+	require.NoError(t, s.Stop(ctx))
+}
+
+func receive[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(testWait):
+		t.Fatal("nothing arrived")
+		panic("unreachable")
+	}
+}
+
+// Delivery rule 1: the next message is stored before this one is acknowledged, and the body survives byte for byte (R-024).
+func TestWorkTravelsThroughTheStages(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := []byte(`{"model": "m", "n":1.0}`)
+	analyzer, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
+		w.Request.Decision = &contract.Decision{Model: "m", Catalogue: true}
+		if err := w.Forward(ctx, subject.Enriched); err != nil {
+			w.Retry(time.Second)
+		}
+	})
+	require.NoError(t, err)
+	defer stop(t, analyzer)
+	got := make(chan *bus.Work, 1)
+	dispatcher, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(_ context.Context, w *bus.Work) {
+		w.Done()
+		got <- w
+	})
+	require.NoError(t, err)
+	defer stop(t, dispatcher)
+
+	sent := request("r1")
+	require.NoError(t, b.PublishWork(t.Context(), subject.Received, sent, body))
+	w := receive(t, got)
+	require.Equal(t, body, w.Body)
+	require.Equal(t, uint64(1), w.Attempt)
+	require.Equal(t, "m", w.Request.Decision.Model)
+	require.Equal(t, sent.StartBy, w.Request.StartBy)
+	require.Equal(t, "i1", w.Request.Ingress)
+}
+
+// R-014: a body above the payload limit travels as a claim check.
+func TestLargeBodyIsAClaimCheck(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB, twice the limit
+	got := make(chan []byte, 1)
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 1}, func(ctx context.Context, w *bus.Work) {
+		got <- w.Body
+		if err := w.Discard(ctx); err != nil {
+			t.Error(err)
+		}
+		w.Done()
+	})
+	require.NoError(t, err)
+	defer stop(t, c)
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("big"), body))
+	require.True(t, bytes.Equal(body, receive(t, got)))
+}
+
+// R-010: publishing one stage of one request twice stores it once.
+func TestPublishIsIdempotent(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for range 3 {
+		require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("same"), []byte("{}")))
+	}
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("last"), []byte("{}")))
+	ids := make(chan string, 4)
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 1}, func(_ context.Context, w *bus.Work) {
+		ids <- w.Request.ID
+		w.Done()
+	})
+	require.NoError(t, err)
+	defer stop(t, c)
+	require.Equal(t, "same", receive(t, ids))
+	require.Equal(t, "last", receive(t, ids))
+}
+
+// R-011: a handler that takes longer than AckWait keeps its message.
+func TestLongWorkIsNotRedelivered(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var calls, beats atomic.Int64
+	done := make(chan struct{})
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
+		calls.Add(1)
+		w.OnWorking(func() { beats.Add(1) })
+		<-time.After(topology.AckWait + topology.AckWait/2)
+		w.Done()
+		close(done)
+	})
+	require.NoError(t, err)
+	defer stop(t, c)
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("slow"), []byte("{}")))
+	receive(t, done)
+	require.Equal(t, int64(1), calls.Load())
+	require.GreaterOrEqual(t, beats.Load(), int64(2))
+}
+
+// A handler that panics or forgets to settle does not lose the request.
+func TestUnsettledWorkComesBack(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	attempts := make(chan uint64, 3)
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
+		attempts <- w.Attempt
+		switch w.Attempt {
+		case 1:
+			panic("boom")
+		case 2:
+			return
+		}
+		w.Done()
+	})
+	require.NoError(t, err)
+	defer stop(t, c)
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("p"), []byte("{}")))
+	for want := range uint64(3) {
+		require.Equal(t, want+1, receive(t, attempts))
+	}
+}
+
+// Delivery rule 8: a stopping worker hands back what it has not begun and cancels what outlives the limit.
+func TestStopCancelsHandlersAfterTheLimit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	begun, cause := make(chan struct{}), make(chan error, 1)
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 1}, func(ctx context.Context, w *bus.Work) {
+		close(begun)
+		<-ctx.Done()
+		cause <- context.Cause(ctx)
+		w.Retry(0)
+	})
+	require.NoError(t, err)
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("x"), []byte("{}")))
+	receive(t, begun)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, c.Stop(ctx), context.DeadlineExceeded)
+	require.ErrorIs(t, receive(t, cause), bus.ErrStopping)
+}
+
+func collectFrames(t *testing.T, b *bus.Bus, ingress string) <-chan contract.Frame {
+	t.Helper()
+	frames := make(chan contract.Frame, 4096)
+	sub, err := b.SubscribeReplies(ingress, func(_ string, msg []byte) {
+		for f, err := range contract.Frames(msg) {
+			if err != nil {
+				t.Error(err)
+			}
+			frames <- f
+		}
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sub.Stop()) })
+	return frames
+}
+
+func TestReplyFramesArriveInOrder(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	frames := collectFrames(t, b, "i1")
+	r := b.OpenReply(request("r"), 2, func() {})
+	defer r.Close()
+	require.NoError(t, r.Head(contract.Head{Status: 200}))
+	require.NoError(t, r.Data(t.Context(), []byte("one")))
+	require.NoError(t, r.Flush())
+	require.NoError(t, r.Data(t.Context(), bytes.Repeat([]byte("x"), 700<<10)))
+	require.NoError(t, r.End(contract.End{Outcome: contract.OutcomeSuccess}))
+	require.NoError(t, r.Flush())
+	var size int
+	for seq := range uint64(6) {
+		f := receive(t, frames)
+		require.Equal(t, seq, f.Seq)
+		require.Equal(t, uint64(2), f.Attempt)
+		if f.Kind == contract.FrameData {
+			size += len(f.Payload)
+		}
+		if seq == 5 {
+			require.Equal(t, contract.FrameEnd, f.Kind)
+		}
+	}
+	require.Equal(t, 3+700<<10, size)
+}
+
+// SES-06: a worker waits for a client that reads slowly instead of filling memory.
+func TestReplyWaitsForCredit(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	control, err := b.SubscribeControl()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, control.Stop()) }()
+	r := b.OpenReply(request("r"), 1, func() {})
+	defer r.Close()
+	require.NoError(t, r.Data(t.Context(), make([]byte, bus.Window)))
+
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, r.Data(short, []byte("more")), context.DeadlineExceeded)
+
+	sent := make(chan error, 1)
+	go func() { sent <- r.Data(t.Context(), []byte("more")) }()
+	require.NoError(t, b.Credit("r", bus.CreditStep))
+	require.NoError(t, receive(t, sent))
+}
+
+// R-012: a cancellation reaches the worker, also when it comes before the work.
+func TestCancelReachesTheWorker(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	control, err := b.SubscribeControl()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, control.Stop()) }()
+
+	cancelled := make(chan struct{})
+	r := b.OpenReply(request("running"), 1, sync.OnceFunc(func() { close(cancelled) }))
+	defer r.Close()
+	require.NoError(t, b.Cancel("running"))
+	receive(t, cancelled)
+
+	require.NoError(t, b.Cancel("early"))
+	require.Eventually(t, func() bool {
+		called := false
+		b.OpenReply(request("early"), 1, func() { called = true }).Close()
+		return called
+	}, testWait, time.Millisecond)
+}
+
+// Delivery rule 3: the owner decides about a redelivery; a dead owner is noticed.
+func TestClaimAsksTheOwner(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	_, err := b.Claim(t.Context(), request("r"), 2)
+	require.ErrorIs(t, err, bus.ErrNoOwner)
+	sub, err := b.ServeClaims("i1", func(rid string, attempt uint64) contract.Verdict {
+		if rid == "r" && attempt == 2 {
+			return contract.VerdictRun
+		}
+		return contract.VerdictStop
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, sub.Stop()) }()
+	v, err := b.Claim(t.Context(), request("r"), 2)
+	require.NoError(t, err)
+	require.Equal(t, contract.VerdictRun, v)
+	v, err = b.Claim(t.Context(), request("other"), 2)
+	require.NoError(t, err)
+	require.Equal(t, contract.VerdictStop, v)
+}
+
+func TestFactsAreHandledInBatchesAndRetried(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for i := range 20 {
+		require.NoError(t, b.PublishFact(t.Context(), subject.UsageRecorded, fmt.Sprint("id", i), fmt.Append(nil, i)))
+	}
+	require.NoError(t, b.PublishFact(t.Context(), subject.UsageRecorded, "id0", []byte("again"))) // stored once
+	var mu sync.Mutex
+	seen := map[string]int{}
+	all := make(chan struct{})
+	refused := false
+	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: 200 * time.Millisecond},
+		func(_ context.Context, facts []bus.Fact) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if !refused {
+				refused = true
+				return context.DeadlineExceeded
+			}
+			for _, f := range facts {
+				seen[string(f.Data)]++
+			}
+			if len(seen) == 20 {
+				close(all)
+			}
+			return nil
+		})
+	require.NoError(t, err)
+	defer stop(t, c)
+	receive(t, all)
+	mu.Lock()
+	defer mu.Unlock()
+	for data, n := range seen {
+		require.Equal(t, 1, n, data)
+	}
+}
+
+func TestBucketComparesAndSwaps(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	k, err := b.Bucket(t.Context(), subject.SlotsBucket)
+	require.NoError(t, err)
+	_, err = k.Get(t.Context(), "a")
+	require.ErrorIs(t, err, bus.ErrKeyNotFound)
+	rev, err := k.Create(t.Context(), "a", []byte("1"))
+	require.NoError(t, err)
+	_, err = k.Create(t.Context(), "a", []byte("2"))
+	require.ErrorIs(t, err, bus.ErrConflict)
+	rev2, err := k.Update(t.Context(), "a", []byte("2"), rev)
+	require.NoError(t, err)
+	_, err = k.Update(t.Context(), "a", []byte("3"), rev)
+	require.ErrorIs(t, err, bus.ErrConflict)
+
+	changes := make(chan bus.Entry, 8)
+	w, err := k.Watch(t.Context(), ">", func(e bus.Entry) { changes <- e })
+	require.NoError(t, err)
+	defer func() { require.NoError(t, w.Stop()) }()
+	require.Equal(t, "2", string(receive(t, changes).Value))
+	require.NoError(t, k.Delete(t.Context(), "a", rev2))
+	require.True(t, receive(t, changes).Deleted)
+	_, err = k.Create(t.Context(), "a", []byte("again"))
+	require.NoError(t, err)
+}
+
+func TestQueries(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	var answer struct{ N int }
+	require.ErrorIs(t, b.Query(t.Context(), "svc", "double", 1, &answer), bus.ErrNoService)
+	s, err := b.Serve(t.Context(), "svc", "1.0.0", map[string]bus.QueryHandler{
+		"double": func(_ context.Context, data []byte) ([]byte, error) {
+			var n int
+			if err := json.Unmarshal(data, &n); err != nil {
+				return nil, &bus.QueryError{Code: "400", Message: "not a number"}
+			}
+			return json.Marshal(map[string]int{"N": 2 * n})
+		},
+		"break": func(context.Context, []byte) ([]byte, error) { return nil, fmt.Errorf("secret detail") },
+	})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, s.Stop()) }()
+	require.NoError(t, b.Query(t.Context(), "svc", "double", 21, &answer))
+	require.Equal(t, 42, answer.N)
+	err = b.Query(t.Context(), "svc", "double", "x", &answer)
+	require.ErrorContains(t, err, "not a number")
+	err = b.Query(t.Context(), "svc", "break", nil, &answer)
+	require.ErrorContains(t, err, "internal error")
+	require.NotContains(t, err.Error(), "secret")
+}
+
+// Messages that are no requests are put away instead of being delivered for ever.
+func TestForeignMessagesAreDeadLetters(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bad := request("bad")
+	bad.ID = ""
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, bad, []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("good"), []byte("{}")))
+	ids := make(chan string, 4)
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
+		ids <- w.Request.ID
+		w.Done()
+	})
+	require.NoError(t, err)
+	defer stop(t, c)
+	require.Equal(t, "good", receive(t, ids))
+}

@@ -1,0 +1,179 @@
+package bus
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+)
+
+// control finds the reply that a cancellation or a credit is for.
+type control struct {
+	mu      sync.Mutex
+	replies map[string]*Reply
+	cancels map[string]func()
+	gone    recent // requests cancelled before their work arrived here
+}
+
+func (c *control) add(rid string, r *Reply, cancel func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.cancels == nil {
+		c.cancels = map[string]func(){}
+	}
+	c.replies[rid], c.cancels[rid] = r, cancel
+	if c.gone.has(rid) {
+		cancel()
+	}
+}
+
+func (c *control) remove(rid string, r *Reply) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.replies[rid] == r {
+		delete(c.replies, rid)
+		delete(c.cancels, rid)
+	}
+}
+
+func (c *control) cancel(rid string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if cancel, ok := c.cancels[rid]; ok {
+		delete(c.cancels, rid)
+		cancel()
+		return
+	}
+	c.gone.add(rid)
+}
+
+func (c *control) reply(rid string) *Reply {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.replies[rid]
+}
+
+// recent remembers the last few thousand request ids.
+type recent struct {
+	ring [4096]string
+	next int
+	set  map[string]struct{}
+}
+
+func (r *recent) add(rid string) {
+	if r.set == nil {
+		r.set = make(map[string]struct{}, len(r.ring))
+	}
+	if r.has(rid) {
+		return
+	}
+	delete(r.set, r.ring[r.next])
+	r.ring[r.next] = rid
+	r.set[rid] = struct{}{}
+	r.next = (r.next + 1) % len(r.ring)
+}
+
+func (r *recent) has(rid string) bool {
+	_, ok := r.set[rid]
+	return ok
+}
+
+// SubscribeControl makes cancellations and credits reach the replies that are opened on this bus.
+func (b *Bus) SubscribeControl() (*Subscription, error) {
+	var s Subscription
+	for subj, handle := range map[string]nats.MsgHandler{
+		subject.AllCancels: func(m *nats.Msg) { b.control.cancel(subject.Last(m.Subject)) },
+		subject.AllCredits: func(m *nats.Msg) {
+			consumed, n := binary.Uvarint(m.Data)
+			if r := b.control.reply(subject.Last(m.Subject)); r != nil && n > 0 {
+				r.credit.grant(consumed)
+			}
+		},
+	} {
+		sub, err := b.nc.Subscribe(subj, handle)
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("subscribing to %s: %w", subj, err), s.Stop())
+		}
+		s.subs = append(s.subs, sub)
+	}
+	return &s, nil
+}
+
+// credit counts what the client has taken and lets the writer wait for it.
+type credit struct {
+	mu       sync.Mutex
+	consumed uint64
+	changed  chan struct{}
+}
+
+func newCredit() *credit { return &credit{changed: make(chan struct{})} }
+
+func (c *credit) grant(consumed uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if consumed > c.consumed {
+		c.consumed = consumed
+		close(c.changed)
+		c.changed = make(chan struct{})
+	}
+}
+
+// wait returns when upTo bytes are within the window.
+func (c *credit) wait(ctx context.Context, upTo uint64) error {
+	for {
+		c.mu.Lock()
+		ok, changed := upTo <= c.consumed+Window, c.changed
+		c.mu.Unlock()
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the client to read: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// ErrNoOwner says that the ingress which owns a request does not answer: it has died, and its clients with it.
+var ErrNoOwner = errors.New("owner of the request is gone")
+
+const claimWait = 2 * time.Second
+
+// Claim asks the owner of req whether the delivery counted attempt may run (delivery rule 3).
+func (b *Bus) Claim(ctx context.Context, req *contract.Request, attempt uint64) (contract.Verdict, error) {
+	ctx, cancel := context.WithTimeout(ctx, claimWait)
+	defer cancel()
+	payload := binary.AppendUvarint(nil, attempt)
+	m, err := b.nc.RequestWithContext(ctx, subject.Claim(req.Ingress), append(payload, req.ID...))
+	switch {
+	case err == nil:
+		return contract.Verdict(m.Data), nil
+	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+		return "", ErrNoOwner
+	default:
+		return "", fmt.Errorf("asking the owner of a request: %w", err)
+	}
+}
+
+// ServeClaims answers the claims of workers for the requests that ingress owns. handler must not block.
+func (b *Bus) ServeClaims(ingress string, handler func(rid string, attempt uint64) contract.Verdict) (*Subscription, error) {
+	sub, err := b.nc.Subscribe(subject.Claim(ingress), func(m *nats.Msg) {
+		attempt, n := binary.Uvarint(m.Data)
+		if n <= 0 {
+			return
+		}
+		_ = m.Respond([]byte(handler(string(m.Data[n:]), attempt)))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("serving claims: %w", err)
+	}
+	return &Subscription{subs: []*nats.Subscription{sub}}, nil
+}

@@ -1,0 +1,173 @@
+package bus
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+)
+
+// Flow control between a worker and the ingress.
+const (
+	// Window is how many bytes of an answer a worker may send ahead of the client.
+	Window = 1 << 20
+	// CreditStep is how many bytes the client takes between two credits.
+	CreditStep = Window / 4
+
+	maxFrame = 256 << 10 // payload of one data frame; larger data is cut
+)
+
+// Reply writes the answer to one request as numbered frames. Frames are collected until Flush, so that frames which are ready together
+// travel together. It has one writer; cancellation and credit come from other goroutines.
+type Reply struct {
+	bus     *Bus
+	rid     string
+	subj    string
+	attempt uint64
+
+	mu  sync.Mutex // guards the sequence and the buffer: working frames come from another goroutine
+	seq uint64
+	buf []byte
+
+	sent   uint64 // data bytes so far; the writer's own
+	credit *credit
+}
+
+// OpenReply begins the answer to req. cancel is called at most once when the client has gone; it must not block. If the client is known
+// to have gone already it is called before OpenReply returns. The caller must Close the reply.
+func (b *Bus) OpenReply(req *contract.Request, attempt uint64, cancel func()) *Reply {
+	r := &Reply{bus: b, rid: req.ID, subj: subject.Reply(req.Ingress, req.ID), attempt: attempt, credit: newCredit()}
+	b.control.add(req.ID, r, cancel)
+	return r
+}
+
+// Close ends the reply's part in flow control and cancellation.
+func (r *Reply) Close() { r.bus.control.remove(r.rid, r) }
+
+// Head adds the status line and headers.
+func (r *Reply) Head(h contract.Head) error { return r.addJSON(contract.FrameHead, h) }
+
+// End adds the last frame.
+func (r *Reply) End(e contract.End) error { return r.addJSON(contract.FrameEnd, e) }
+
+func (r *Reply) addJSON(kind contract.FrameKind, v any) error {
+	payload, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encoding a reply frame: %w", err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(kind, payload)
+	return nil
+}
+
+// Data adds body bytes, flushing whenever a message is full. It waits while the client is Window bytes behind, until ctx ends. p is copied.
+func (r *Reply) Data(ctx context.Context, p []byte) error {
+	for len(p) > 0 {
+		n := min(len(p), maxFrame)
+		if err := r.credit.wait(ctx, r.sent+uint64(n)); err != nil {
+			return err
+		}
+		r.sent += uint64(n)
+		r.mu.Lock()
+		r.add(contract.FrameData, p[:n])
+		full := len(r.buf) >= maxFrame
+		r.mu.Unlock()
+		if full {
+			if err := r.Flush(); err != nil {
+				return err
+			}
+		}
+		p = p[n:]
+	}
+	return nil
+}
+
+// add must be called with mu held.
+func (r *Reply) add(kind contract.FrameKind, payload []byte) {
+	r.buf = contract.AppendFrame(r.buf, contract.Frame{Kind: kind, Attempt: r.attempt, Seq: r.seq, Payload: payload})
+	r.seq++
+}
+
+// Flush sends the collected frames as one message.
+func (r *Reply) Flush() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.buf) == 0 {
+		return nil
+	}
+	err := r.bus.nc.Publish(r.subj, r.buf)
+	r.buf = r.buf[:0]
+	if err != nil {
+		return fmt.Errorf("sending reply frames: %w", err)
+	}
+	return nil
+}
+
+// Working tells the ingress that a worker has the request and is alive.
+func (r *Reply) Working() error {
+	frame := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameWorking, Attempt: r.attempt})
+	if err := r.bus.nc.Publish(r.subj, frame); err != nil {
+		return fmt.Errorf("sending a working frame: %w", err)
+	}
+	return nil
+}
+
+// ReplyHandler gets every reply message of an ingress: the request id and the encoded frames, which the handler may keep. It runs in
+// the subscription's goroutine and must not block.
+type ReplyHandler func(rid string, frames []byte)
+
+// Subscription is something that can be stopped; messages that arrived before are still handled.
+type Subscription struct{ subs []*nats.Subscription }
+
+// Stop ends the subscription.
+func (s *Subscription) Stop() error {
+	if s == nil {
+		return nil
+	}
+	for _, sub := range s.subs {
+		if err := sub.Unsubscribe(); err != nil {
+			return fmt.Errorf("ending subscription %s: %w", sub.Subject, err)
+		}
+	}
+	return nil
+}
+
+const (
+	pendingMessages = 1 << 20
+	pendingBytes    = 512 << 20
+)
+
+// SubscribeReplies receives the replies to all requests of an ingress.
+func (b *Bus) SubscribeReplies(ingress string, handler ReplyHandler) (*Subscription, error) {
+	sub, err := b.nc.Subscribe(subject.Replies(ingress), func(m *nats.Msg) { handler(subject.Last(m.Subject), m.Data) })
+	if err != nil {
+		return nil, fmt.Errorf("subscribing to replies: %w", err)
+	}
+	if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
+		return nil, fmt.Errorf("setting limits of the reply subscription: %w", err)
+	}
+	return &Subscription{subs: []*nats.Subscription{sub}}, nil
+}
+
+// Credit tells the worker that the client of rid has taken consumed bytes in all.
+func (b *Bus) Credit(rid string, consumed uint64) error {
+	if err := b.nc.Publish(subject.Credit(rid), binary.AppendUvarint(nil, consumed)); err != nil {
+		return fmt.Errorf("sending credit: %w", err)
+	}
+	return nil
+}
+
+// Cancel tells whoever works on rid that its client has gone.
+func (b *Bus) Cancel(rid string) error {
+	if err := b.nc.Publish(subject.Cancel(rid), nil); err != nil {
+		return fmt.Errorf("sending a cancellation: %w", err)
+	}
+	return nil
+}

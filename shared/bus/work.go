@@ -1,0 +1,350 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"go.opentelemetry.io/otel/propagation"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/topology"
+)
+
+// ErrWorkFull says that the request stream takes no more: its consumers are too far behind.
+var ErrWorkFull = errors.New("request stream is full")
+
+// jsErrStreamFull is the API error code of a stream that refuses by size (nats-server JSStreamStoreFailedF and limits).
+const jsErrStreamFull jetstream.ErrorCode = 10077
+
+var traceContext propagation.TraceContext
+
+// PublishWork hands a request to the stage that reads subj and returns when the server has it. The message id is the request id and the
+// stage, so that a repeated publish is stored once (delivery rule 1). body is not kept.
+func (b *Bus) PublishWork(ctx context.Context, subj string, req *contract.Request, body []byte) error {
+	msg := &nats.Msg{Subject: subj, Header: req.Header(), Data: body}
+	if len(body) > b.maxInline {
+		if err := b.storeBody(ctx, req.ID, body); err != nil {
+			return err
+		}
+		msg.Header[contract.HeaderBody] = []string{req.ID}
+		msg.Data = nil
+	}
+	return b.publishWork(ctx, msg, req.ID)
+}
+
+func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error {
+	traceContext.Inject(ctx, propagation.HeaderCarrier(msg.Header))
+	msg.Header[nats.MsgIdHdr] = []string{rid + "." + subject.Last(msg.Subject)}
+	future, err := b.js.PublishMsgAsync(msg)
+	if err != nil {
+		return fmt.Errorf("publishing to %s: %w", msg.Subject, err)
+	}
+	select {
+	case <-future.Ok():
+		return nil
+	case err := <-future.Err():
+		if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil && api.APIError().ErrorCode == jsErrStreamFull {
+			return fmt.Errorf("publishing to %s: %w", msg.Subject, ErrWorkFull)
+		}
+		return fmt.Errorf("publishing to %s: %w", msg.Subject, err)
+	case <-ctx.Done():
+		return fmt.Errorf("publishing to %s: %w", msg.Subject, context.Cause(ctx))
+	}
+}
+
+// Work is one delivery of a request to a stage. The handler settles it with exactly one of Done, Retry, Drop or Dead; later calls do
+// nothing. Until then the bus reports progress for it.
+type Work struct {
+	Request *contract.Request
+	Body    []byte // the client's body; valid until the work is settled, not to be changed
+	Attempt uint64 // delivery count, from 1
+
+	bus       *Bus
+	msg       jetstream.Msg
+	claimed   bool // the body travelled as a claim check
+	begun     time.Time
+	settled   atomic.Bool
+	onWorking atomic.Pointer[func()]
+}
+
+// OnWorking registers fn to be called with each progress report, about every third of AckWait, until the handler returns.
+func (w *Work) OnWorking(fn func()) { w.onWorking.Store(&fn) }
+
+func (w *Work) working() {
+	if fn := w.onWorking.Load(); fn != nil {
+		(*fn)()
+	}
+}
+
+// Done says that the stage has finished with the message.
+func (w *Work) Done() { w.settle(jetstream.Msg.Ack) }
+
+// Retry hands the message back for another delivery after delay.
+func (w *Work) Retry(delay time.Duration) {
+	w.settle(func(m jetstream.Msg) error { return m.NakWithDelay(delay) })
+}
+
+// Drop removes the message: nobody waits for its answer any more.
+func (w *Work) Drop() { w.settle(jetstream.Msg.Term) }
+
+// Dead moves the message to the dead letters of stage with the reason, without its body, and removes it.
+func (w *Work) Dead(ctx context.Context, stage, reason string) error {
+	err := w.bus.publishDead(ctx, stage, w.Request.ID, w.msg.Subject(), reason, w.Attempt)
+	w.Drop()
+	return err
+}
+
+// Forward publishes the body with the current envelope to the next stage, waits until the server has it, and then settles the message
+// (delivery rule 1).
+func (w *Work) Forward(ctx context.Context, subj string) error {
+	msg := &nats.Msg{Subject: subj, Header: w.Request.Header(), Data: w.Body}
+	if w.claimed {
+		msg.Header[contract.HeaderBody] = w.msg.Headers()[contract.HeaderBody]
+		msg.Data = nil
+	}
+	if err := w.bus.publishWork(ctx, msg, w.Request.ID); err != nil {
+		return err
+	}
+	w.Done()
+	return nil
+}
+
+func (w *Work) settle(how func(jetstream.Msg) error) {
+	if !w.settled.CompareAndSwap(false, true) {
+		return
+	}
+	if err := how(w.msg); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
+		w.bus.log.Warn("settling a message", slog.String("rid", w.Request.ID), slog.Any("error", err))
+	}
+}
+
+// WorkConfig says which stage's messages to consume and how many at once.
+type WorkConfig struct {
+	Consumer    string // topology.Analyzer, topology.Enricher or topology.Dispatcher
+	MaxInFlight int    // requests handled at the same time; more wait in the stream
+}
+
+// Consumer runs a handler over the messages of one stage.
+type Consumer struct {
+	bus     *Bus
+	cfg     WorkConfig
+	handler func(context.Context, *Work)
+	consume jetstream.ConsumeContext
+
+	ctx      context.Context // cancelled when the hard stop begins
+	cancel   context.CancelCauseFunc
+	slots    chan struct{}
+	stopping atomic.Bool
+	running  sync.WaitGroup // handlers
+	ticking  sync.WaitGroup // the progress goroutine
+
+	mu       sync.Mutex
+	inFlight map[*Work]struct{}
+}
+
+// ErrStopping is the cause of the context of handlers that outlive the soft limit of a stop.
+var ErrStopping = errors.New("service is stopping")
+
+const prefetch = 256
+
+// ConsumeWork starts handler for every message of a stage, each in a goroutine of its own with a context that carries the request's trace.
+// The caller must Stop the consumer.
+func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
+	cons, err := b.js.Consumer(ctx, subject.WorkStream, cfg.Consumer)
+	if err != nil {
+		return nil, fmt.Errorf("opening consumer %s: %w", cfg.Consumer, err)
+	}
+	c := &Consumer{
+		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, slots: make(chan struct{}, cfg.MaxInFlight),
+	}
+	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	c.ticking.Go(c.reportProgress)
+	c.consume, err = cons.Consume(c.deliver, jetstream.PullMaxMessages(min(prefetch, cfg.MaxInFlight)),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			b.log.Warn("consuming work", slog.String("consumer", cfg.Consumer), slog.Any("error", err))
+		}))
+	if err != nil {
+		c.cancel(ErrStopping)
+		c.ticking.Wait()
+		return nil, fmt.Errorf("consuming %s: %w", cfg.Consumer, err)
+	}
+	return c, nil
+}
+
+// deliver runs in the consumer's own goroutine, one message after the other.
+func (c *Consumer) deliver(msg jetstream.Msg) {
+	if c.stopping.Load() {
+		_ = msg.Nak() // handed back; without it the server would wait for AckWait
+		return
+	}
+	w, err := c.open(msg)
+	if err != nil {
+		c.refuse(msg, err)
+		return
+	}
+	select {
+	case c.slots <- struct{}{}:
+	case <-c.ctx.Done():
+		_ = msg.Nak()
+		return
+	}
+	c.track(w)
+	c.running.Go(func() {
+		defer func() { <-c.slots }()
+		c.handle(w)
+	})
+}
+
+func (c *Consumer) open(msg jetstream.Msg) (*Work, error) {
+	req, err := contract.ParseRequest(msg.Headers())
+	if err != nil {
+		return nil, err
+	}
+	meta, err := msg.Metadata()
+	if err != nil {
+		return nil, fmt.Errorf("reading the delivery count: %w", err)
+	}
+	return &Work{Request: req, Body: msg.Data(), Attempt: meta.NumDelivered, bus: c.bus, msg: msg, begun: time.Now()}, nil
+}
+
+// refuse puts away a message that no worker will ever understand.
+func (c *Consumer) refuse(msg jetstream.Msg, cause error) {
+	ctx, cancel := context.WithTimeout(c.ctx, topology.AckWait)
+	defer cancel()
+	if err := c.bus.publishDead(ctx, c.cfg.Consumer, "", msg.Subject(), cause.Error(), 0); err != nil {
+		c.bus.log.Error("publishing a dead letter", slog.Any("error", err))
+		return // it comes back after AckWait
+	}
+	_ = msg.Term()
+}
+
+func (c *Consumer) handle(w *Work) {
+	defer c.untrack(w)
+	defer func() {
+		if p := recover(); p != nil {
+			c.bus.log.Error("handler panicked", slog.String("rid", w.Request.ID), slog.Any("panic", p), slog.String("stack", stack()))
+			w.Retry(time.Second)
+		}
+	}()
+	ctx := traceContext.Extract(c.ctx, propagation.HeaderCarrier(w.msg.Headers()))
+	if name := first(w.msg.Headers()[contract.HeaderBody]); name != "" {
+		body, err := c.bus.loadBody(ctx, name)
+		if err != nil {
+			c.bus.log.Error("loading a body", slog.String("rid", w.Request.ID), slog.Any("error", err))
+			w.Retry(time.Second)
+			return
+		}
+		w.Body, w.claimed = body, true
+	}
+	c.handler(ctx, w)
+	if !w.settled.Load() {
+		c.bus.log.Error("handler left a message unsettled", slog.String("rid", w.Request.ID))
+		w.Retry(time.Second)
+	}
+}
+
+func (c *Consumer) track(w *Work) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.inFlight[w] = struct{}{}
+}
+
+func (c *Consumer) untrack(w *Work) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.inFlight, w)
+}
+
+// InFlight is the number of messages being handled.
+func (c *Consumer) InFlight() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.inFlight)
+}
+
+// reportProgress renews the lease of every message under way each third of AckWait (delivery rule 2).
+func (c *Consumer) reportProgress() {
+	ticker := time.NewTicker(topology.AckWait / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-c.ctx.Done():
+			return
+		case now := <-ticker.C:
+			for _, w := range c.older(now.Add(-topology.AckWait / 6)) {
+				if !w.settled.Load() {
+					_ = w.msg.InProgress()
+				}
+				w.working()
+			}
+		}
+	}
+}
+
+func (c *Consumer) older(than time.Time) []*Work {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []*Work
+	for w := range c.inFlight {
+		if w.begun.Before(than) {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
+// Stop takes no further messages, hands back what has not begun, waits for the handlers until ctx ends, then cancels them with ErrStopping
+// and waits for their return. It is idempotent.
+func (c *Consumer) Stop(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	c.stopping.Store(true)
+	c.consume.Drain()
+	done := make(chan struct{})
+	go func() {
+		<-c.consume.Closed()
+		c.running.Wait()
+		close(done)
+	}()
+	var err error
+	select {
+	case <-done:
+	case <-ctx.Done():
+		err = fmt.Errorf("stopping consumer %s: %d requests cut off: %w", c.cfg.Consumer, c.InFlight(), ctx.Err())
+		c.cancel(ErrStopping)
+		<-done
+	}
+	c.cancel(ErrStopping)
+	c.ticking.Wait()
+	return err
+}
+
+func (b *Bus) publishDead(ctx context.Context, stage, rid, origin, reason string, attempts uint64) error {
+	msg := &nats.Msg{Subject: subject.Dead(stage), Header: nats.Header{
+		contract.HeaderRequestID: {rid}, "Hydra-Origin": {origin}, "Hydra-Reason": {oneLine(reason)}, "Hydra-Attempts": {fmt.Sprint(attempts)},
+	}}
+	if _, err := b.js.PublishMsg(ctx, msg); err != nil {
+		return fmt.Errorf("publishing a dead letter of %s: %w", stage, err)
+	}
+	return nil
+}
+
+// oneLine makes text safe as a header value.
+func oneLine(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
+
+func first(v []string) string {
+	if len(v) == 0 {
+		return ""
+	}
+	return v[0]
+}
