@@ -1,0 +1,107 @@
+// Package lifecycle starts services in order and stops them in the reverse order, in two phases: a soft one in which work under way may
+// finish, and a hard one when its time is over.
+package lifecycle
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+// Service is a part of the process that can be started and stopped.
+//
+// Start returns when the service works, or with an error after it has undone what it began; the context covers the start only. Stop takes
+// no new work, waits for work under way until ctx ends, cancels the rest, and returns when nothing of the service runs any more. Stop is
+// idempotent and tolerates a service that was never started.
+type Service interface {
+	Start(ctx context.Context) error
+	Stop(ctx context.Context) error
+}
+
+// Named is a service with its name for logs and errors.
+type Named struct {
+	Name    string
+	Service Service
+}
+
+// hardLimit bounds the second phase of each service: cancelled work must return by then.
+const hardLimit = 5 * time.Second
+
+// Run starts the services in order, waits until ctx ends or fail gives an error, and stops them in the reverse order. Services that are up
+// share the soft limit. Every error is returned; ending by ctx is none.
+func Run(ctx context.Context, log *slog.Logger, soft time.Duration, fail <-chan error, services ...Named) error {
+	started := 0
+	var err error
+	for _, s := range services {
+		if err = s.Service.Start(ctx); err != nil {
+			err = fmt.Errorf("starting %s: %w", s.Name, err)
+			break
+		}
+		log.Debug("service started", slog.String("service", s.Name))
+		started++
+	}
+	if err == nil {
+		select {
+		case <-ctx.Done():
+		case err = <-fail:
+		}
+	}
+	return errors.Join(err, stop(log, soft, services[:started]))
+}
+
+func stop(log *slog.Logger, soft time.Duration, services []Named) error {
+	ctx, cancel := context.WithTimeout(context.Background(), soft)
+	defer cancel()
+	var errs []error
+	for i := len(services) - 1; i >= 0; i-- {
+		s := services[i]
+		if err := stopOne(ctx, s); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		log.Debug("service stopped", slog.String("service", s.Name))
+	}
+	return errors.Join(errs...)
+}
+
+// stopOne gives a service the rest of the soft limit, and at least a moment when an earlier one used it up.
+func stopOne(ctx context.Context, s Named) error {
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < time.Second {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+	}
+	done := make(chan error, 1)
+	go func() { done <- s.Service.Stop(ctx) }()
+	select {
+	case err := <-done:
+		if err != nil {
+			return fmt.Errorf("stopping %s: %w", s.Name, err)
+		}
+		return nil
+	case <-afterSoft(ctx):
+		return fmt.Errorf("stopping %s: %w", s.Name, ErrStuck)
+	}
+}
+
+// ErrStuck says that a service did not return although its work was cancelled.
+var ErrStuck = errors.New("service does not stop")
+
+// afterSoft is closed hardLimit after ctx ends.
+func afterSoft(ctx context.Context) <-chan struct{} {
+	late := make(chan struct{})
+	context.AfterFunc(ctx, func() { time.AfterFunc(hardLimit, func() { close(late) }) })
+	return late
+}
+
+// Signals gives a context that ends at the first SIGINT or SIGTERM. A second signal ends the process at once.
+func Signals() (context.Context, context.CancelFunc) {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}

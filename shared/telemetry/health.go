@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// NewRegistry gives a metrics registry with the figures of the Go runtime and the process.
+func NewRegistry() *prometheus.Registry {
+	r := prometheus.NewRegistry()
+	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return r
+}
+
+// HealthServer answers /healthz, /readyz and /metrics of a service that has no other HTTP.
+type HealthServer struct {
+	addr    string
+	handler http.Handler
+	log     *slog.Logger
+
+	server *http.Server
+	wg     sync.WaitGroup
+}
+
+// NewHealthServer will listen on addr (host:port). ready says whether the service can work now.
+func NewHealthServer(addr string, metrics prometheus.Gatherer, ready func() bool, log *slog.Logger) *HealthServer {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		if ready() {
+			answer(w, http.StatusOK, "ready")
+			return
+		}
+		answer(w, http.StatusServiceUnavailable, "not ready")
+	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
+	return &HealthServer{addr: addr, handler: mux, log: log}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `{"status":%q}`+"\n", text) //nolint:errcheck // the prober has gone; nobody is left to tell
+}
+
+// Start listens and serves.
+func (h *HealthServer) Start(ctx context.Context) error {
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", h.addr)
+	if err != nil {
+		return fmt.Errorf("listening for health checks: %w", err)
+	}
+	h.server = &http.Server{Handler: h.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
+	h.wg.Go(func() {
+		if err := h.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			h.log.Error("serving health checks", slog.Any("error", err))
+		}
+	})
+	return nil
+}
+
+// Stop ends the server.
+func (h *HealthServer) Stop(ctx context.Context) error {
+	if h.server == nil {
+		return nil
+	}
+	err := h.server.Shutdown(ctx)
+	h.wg.Wait()
+	if err != nil {
+		return fmt.Errorf("stopping the health server: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,99 @@
+// Package telemetry makes the logger, the metrics registry and the tracer that a process hands to its services.
+package telemetry
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/lmittmann/tint"
+	"gopkg.in/natefinch/lumberjack.v2"
+)
+
+// LogConfig says where logs go and what they hold.
+type LogConfig struct {
+	Level  string // debug | info | warn | error
+	Format string // text | json
+	File   string // also written here, rotated; "" = standard output only
+}
+
+// Size and number of rotated log files (R-373).
+const (
+	logFileMegabytes = 10
+	logFileBackups   = 5
+)
+
+// NewLogger writes to out and, if configured, to a rotating file. Lines carry the request id of their context. close releases the file.
+func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() error, err error) {
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
+		return nil, nil, fmt.Errorf("reading the log level: %w", err)
+	}
+	closeLog = func() error { return nil }
+	if cfg.File != "" {
+		if err := os.MkdirAll(filepath.Dir(cfg.File), 0o750); err != nil {
+			return nil, nil, fmt.Errorf("creating the log directory: %w", err)
+		}
+		file := &lumberjack.Logger{Filename: cfg.File, MaxSize: logFileMegabytes, MaxBackups: logFileBackups}
+		out, closeLog = io.MultiWriter(out, file), file.Close
+	}
+	var handler slog.Handler
+	if cfg.Format == "json" {
+		handler = slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})
+	} else {
+		handler = tint.NewHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano})
+	}
+	return slog.New(requestHandler{handler}), closeLog, nil
+}
+
+type requestKey struct{}
+
+// WithRequest gives a context whose log lines carry the request id (R-372).
+func WithRequest(ctx context.Context, rid string) context.Context {
+	return context.WithValue(ctx, requestKey{}, rid)
+}
+
+// requestHandler adds the request id of the context to each record.
+type requestHandler struct{ slog.Handler }
+
+func (h requestHandler) Handle(ctx context.Context, r slog.Record) error {
+	if rid, ok := ctx.Value(requestKey{}).(string); ok {
+		r.AddAttrs(slog.String("rid", rid))
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+func (h requestHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return requestHandler{h.Handler.WithAttrs(attrs)}
+}
+
+func (h requestHandler) WithGroup(name string) slog.Handler {
+	return requestHandler{h.Handler.WithGroup(name)}
+}
+
+// EventPrefix begins the lines of R-370.
+const EventPrefix = "[llm-proxy] "
+
+// Event logs one of the event lines of R-370: the prefix, then words and name=value pairs in a fixed order, so that people and scripts can
+// read them. pairs are alternating names and values; a value that holds a space or a quote is quoted.
+func Event(ctx context.Context, log *slog.Logger, level slog.Level, event string, pairs ...any) {
+	if !log.Enabled(ctx, level) {
+		return
+	}
+	var b strings.Builder
+	b.WriteString(EventPrefix)
+	b.WriteString(event)
+	for i := 0; i+1 < len(pairs); i += 2 {
+		value := fmt.Sprint(pairs[i+1])
+		if value == "" || strings.ContainsAny(value, " \"\n\r\t") {
+			value = fmt.Sprintf("%q", value)
+		}
+		fmt.Fprintf(&b, " %v=%s", pairs[i], value)
+	}
+	log.Log(ctx, level, b.String())
+}
