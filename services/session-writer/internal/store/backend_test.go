@@ -1,0 +1,90 @@
+package store
+
+import (
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/pgtest"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+// backends are the databases that every test of the conformance suite runs on; address names a fresh one.
+var backends = []struct {
+	name    string
+	address func(testing.TB) string
+}{
+	{"sqlite", sqliteAddress},
+	{"postgres", pgtest.New},
+}
+
+func sqliteAddress(tb testing.TB) string {
+	tb.Helper()
+	return sqlitePrefix + filepath.Join(tb.TempDir(), "hydrallm.db")
+}
+
+func openStore(tb testing.TB, address string) *Store {
+	tb.Helper()
+	s, err := Open(tb.Context(), address)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, s.Close()) })
+	return s
+}
+
+func eachBackend(t *testing.T, test func(t *testing.T, s *Store)) {
+	t.Helper()
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, openStore(t, b.address(t)))
+		})
+	}
+}
+
+// at is when the facts of the tests happened: lately, so that no bound of age applies, and to the millisecond.
+var at = time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
+
+func usage(rid string) contract.Usage {
+	return contract.Usage{
+		RequestID: rid, SessionID: "ses_1", Endpoint: contract.Chat, Model: "fast", Provider: "groq", Upstream: "groq-1",
+		UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Status: "success", RoutingReason: contract.ReasonModelHint, Stream: true,
+		Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, At: at,
+		Attempts: []contract.Attempt{
+			{Upstream: "groq-0", Provider: "groq", Outcome: "failed", Reason: "RATE_LIMIT", Status: 429, DurationMS: 40},
+			{Upstream: "groq-1", Provider: "groq", Outcome: "success", Status: 200, DurationMS: 200},
+		},
+	}
+}
+
+func usages(n int) []contract.Usage {
+	list := make([]contract.Usage, n)
+	for i := range list {
+		list[i] = usage(fmt.Sprintf("rid-%06d", i))
+	}
+	return list
+}
+
+func statsOf(t *testing.T, s *Store) *Stats {
+	t.Helper()
+	stats, err := s.Stats(t.Context())
+	require.NoError(t, err)
+	return stats
+}
+
+func countRows(t *testing.T, s *Store, table string) int {
+	t.Helper()
+	var n int
+	require.NoError(t, s.read.GetContext(t.Context(), &n, "SELECT COUNT(*) FROM "+table))
+	return n
+}
+
+func exec(t *testing.T, s *Store, statement string, args ...any) {
+	t.Helper()
+	_, err := s.write.ExecContext(t.Context(), s.write.Rebind(statement), args...)
+	require.NoError(t, err)
+}

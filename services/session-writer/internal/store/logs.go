@@ -1,0 +1,119 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"hydrallm/shared/contract"
+)
+
+const (
+	insertLogs  = `INSERT INTO system_logs (digest, level, category, message, request_id, metadata, created_at) VALUES `
+	logColumns  = 7
+	logConflict = ` ON CONFLICT (digest) DO NOTHING`
+)
+
+// RecordLogs stores events in one transaction and returns how many were new. An event equal to a stored one in every field, time included,
+// is the same fact delivered again.
+func (s *Store) RecordLogs(ctx context.Context, logs []contract.Log) (stored int, err error) {
+	if len(logs) == 0 {
+		return 0, nil
+	}
+	now := time.Now()
+	err = s.inTx(ctx, func(tx *sqlx.Tx) error {
+		for chunk := range slices.Chunk(logs, rowsPerStatement) {
+			n, err := insertLogRows(ctx, tx, chunk, now)
+			if err != nil {
+				return err
+			}
+			stored += n
+		}
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("recording logs: %w", rejection(err))
+	}
+	return stored, nil
+}
+
+func insertLogRows(ctx context.Context, tx *sqlx.Tx, logs []contract.Log, now time.Time) (int, error) {
+	args := make([]any, 0, len(logs)*logColumns)
+	for i := range logs {
+		l := &logs[i]
+		args = append(args, digest(l), clip(l.Level, maxName), clip(l.Category, maxName), clip(l.Message, maxMessage), clip(l.RequestID, maxName),
+			metadata(l.Metadata), plausible(l.At, now))
+	}
+	res, err := tx.ExecContext(ctx, tx.Rebind(insertLogs+placeholders(len(logs), logColumns)+logConflict), args...)
+	if err != nil {
+		return 0, fmt.Errorf("inserting events: %w", err)
+	}
+	n, err := res.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("counting events: %w", err)
+	}
+	return int(n), nil
+}
+
+// digest identifies a fact by its content: each field with its length before it.
+func digest(l *contract.Log) string {
+	h := sha256.New()
+	for _, field := range []string{l.Level, l.Category, l.Message, l.RequestID, string(l.Metadata)} {
+		h.Write(binary.AppendUvarint(nil, uint64(len(field))))
+		h.Write([]byte(field))
+	}
+	h.Write(binary.AppendVarint(nil, l.At.UnixNano()))
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// metadata gives the JSON to store, or nil. A document that is too long is replaced, since a part of it would not be JSON.
+func metadata(raw json.RawMessage) any {
+	switch {
+	case len(raw) == 0:
+		return nil
+	case len(raw) > maxDocument:
+		return `{"dropped":"too long"}`
+	}
+	return strings.ToValidUTF8(string(raw), "\uFFFD")
+}
+
+// LogEntry is a stored event, as GET /v1/admin/logs shows it.
+type LogEntry struct {
+	ID        int64    `db:"id" json:"id"`
+	Level     string   `db:"level" json:"level"`
+	Category  string   `db:"category" json:"category"`
+	Message   string   `db:"message" json:"message"`
+	RequestID string   `db:"request_id" json:"request_id,omitempty"`
+	Metadata  Document `db:"metadata" json:"metadata"`
+	CreatedAt Time     `db:"created_at" json:"created_at"`
+}
+
+// MaxLogs bounds the entries of one answer (R-339).
+const MaxLogs = 1000
+
+// Logs gives the newest entries, newest first; limit is kept within 1..MaxLogs.
+func (s *Store) Logs(ctx context.Context, limit int) ([]LogEntry, error) {
+	entries := []LogEntry{}
+	const query = `SELECT id, level, category, message, request_id, COALESCE(CAST(metadata AS TEXT), '') AS metadata, created_at
+		FROM system_logs ORDER BY id DESC LIMIT ?`
+	if err := s.read.SelectContext(ctx, &entries, s.read.Rebind(query), min(max(limit, 1), MaxLogs)); err != nil {
+		return nil, fmt.Errorf("reading logs: %w", err)
+	}
+	return entries, nil
+}
+
+// ClearLogs removes every entry.
+func (s *Store) ClearLogs(ctx context.Context) error {
+	if _, err := s.write.ExecContext(ctx, `DELETE FROM system_logs`); err != nil {
+		return fmt.Errorf("clearing logs: %w", err)
+	}
+	return nil
+}

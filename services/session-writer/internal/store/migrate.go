@@ -1,0 +1,49 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"fmt"
+	"io/fs"
+
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Another process may hold the migration lock for its own migration; 5 minutes are enough for any.
+const (
+	lockPollSeconds = 1
+	lockPolls       = 300
+)
+
+// migrateSQLite must run under the setup lock.
+func migrateSQLite(ctx context.Context, db *sql.DB) error {
+	return migrate(ctx, db, goose.DialectSQLite3, "migrations/sqlite")
+}
+
+func migratePostgres(ctx context.Context, db *sql.DB) error {
+	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPollSeconds, lockPolls))
+	if err != nil {
+		return fmt.Errorf("preparing the migration lock: %w", err)
+	}
+	return migrate(ctx, db, goose.DialectPostgres, "migrations/postgres", goose.WithSessionLocker(locker))
+}
+
+func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string, opts ...goose.ProviderOption) error {
+	files, err := fs.Sub(migrations, dir)
+	if err != nil {
+		return fmt.Errorf("reading migrations: %w", err)
+	}
+	provider, err := goose.NewProvider(dialect, db, files, append(opts, goose.WithDisableGlobalRegistry(true))...)
+	if err != nil {
+		return fmt.Errorf("reading migrations: %w", err)
+	}
+	if _, err := provider.Up(ctx); err != nil {
+		return fmt.Errorf("migrating: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,75 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+	"github.com/lib/pq"
+)
+
+const postgresDriver = "postgres"
+
+func openPostgres(ctx context.Context, address string) (*Store, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, errors.New("the address is not a valid URL") // the reason would quote it, and with it the password
+	}
+	connector, err := pq.NewConnector(address)
+	if err != nil {
+		return nil, scrub(err, u)
+	}
+	db := sqlx.NewDb(sql.OpenDB(connector), postgresDriver)
+	db.SetMaxOpenConns(pgConns)
+	db.SetMaxIdleConns(pgConns)
+	db.SetConnMaxIdleTime(5 * time.Minute)
+	s := &Store{write: db, read: db}
+	if err := migratePostgres(ctx, db.DB); err != nil {
+		return nil, errors.Join(scrub(err, u), s.Close())
+	}
+	return s, nil
+}
+
+// scrubbedError is an error whose text had secrets in it.
+type scrubbedError struct {
+	text string
+	err  error
+}
+
+func (e *scrubbedError) Error() string { return e.text }
+
+func (e *scrubbedError) Unwrap() error { return e.err }
+
+// scrub takes the passwords of an address out of the text of an error.
+func scrub(err error, address *url.URL) error {
+	text := err.Error()
+	for _, secret := range secrets(address) {
+		text = strings.ReplaceAll(text, secret, "***")
+	}
+	if text == err.Error() {
+		return err
+	}
+	return &scrubbedError{text: text, err: err}
+}
+
+func secrets(address *url.URL) []string {
+	var found []string
+	add := func(s string) {
+		if s != "" {
+			found = append(found, s, url.QueryEscape(s), url.PathEscape(s))
+		}
+	}
+	if password, ok := address.User.Password(); ok {
+		add(password)
+		_, escaped, _ := strings.Cut(address.User.String(), ":")
+		found = append(found, escaped)
+	}
+	for _, key := range []string{"password", "sslpassword"} {
+		add(address.Query().Get(key))
+	}
+	return found
+}
