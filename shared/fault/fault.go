@@ -26,6 +26,7 @@ const (
 	Failed         Kind = "all_upstreams_failed"
 	Unavailable    Kind = "service_unavailable"
 	Internal       Kind = "internal_error"
+	Refused        Kind = "upstream_refused" // the upstream blames the request; Fault.HTTPStatus says how
 )
 
 type kindInfo struct {
@@ -47,6 +48,7 @@ var kinds = map[Kind]kindInfo{
 	Failed:         {http.StatusServiceUnavailable, "service_unavailable"},
 	Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
 	Internal:       {http.StatusInternalServerError, "server_error"},
+	Refused:        {http.StatusBadRequest, "invalid_request_error"},
 }
 
 // Fault is an error with a public face. Message, Param and Code reach the client as they are; Cause never does.
@@ -55,6 +57,8 @@ type Fault struct {
 	Message    string
 	Param      string        // name of the request field at fault, or ""
 	Code       string        // machine-readable code; "" means the kind's name
+	HTTPStatus int           // overrides the status of the kind when it is not 0
+	ErrorType  string        // overrides the type of the kind when it is not ""
 	RetryAfter time.Duration // wait that makes sense before a retry; 0 = not stated
 	Cause      error         // for the log
 }
@@ -74,19 +78,27 @@ func (f *Fault) Error() string {
 func (f *Fault) Unwrap() error { return f.Cause }
 
 // Status is the HTTP status of the fault.
-func (f *Fault) Status() int { return f.Kind.Status() }
+func (f *Fault) Status() int {
+	if f.HTTPStatus != 0 {
+		return f.HTTPStatus
+	}
+	return f.Kind.Status()
+}
 
 // Type is the OpenAI error type of the fault.
 func (f *Fault) Type() string {
+	if f.ErrorType != "" {
+		return f.ErrorType
+	}
 	if k, ok := kinds[f.Kind]; ok {
 		return k.typ
 	}
 	return "server_error"
 }
 
-// PublicCode is the code that the client sees.
+// PublicCode is the code that the client sees; "" means null. What an upstream refused keeps the upstream's code.
 func (f *Fault) PublicCode() string {
-	if f.Code != "" {
+	if f.Code != "" || f.Kind == Refused {
 		return f.Code
 	}
 	return string(f.Kind)
