@@ -23,7 +23,7 @@ const (
 )
 
 // RecordLogs stores events in one transaction and returns how many were new. An event equal to a stored one in every field, time included,
-// is the same fact delivered again.
+// is the same fact delivered again. An event without a message makes it fail with ErrRejected; then nothing is stored.
 func (s *Store) RecordLogs(ctx context.Context, logs []contract.Log) (stored int, err error) {
 	if len(logs) == 0 {
 		return 0, nil

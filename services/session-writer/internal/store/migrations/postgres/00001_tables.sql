@@ -44,7 +44,7 @@ CREATE TABLE system_logs (
     digest     TEXT NOT NULL UNIQUE,
     level      TEXT NOT NULL,
     category   TEXT NOT NULL,
-    message    TEXT NOT NULL,
+    message    TEXT NOT NULL CHECK (message <> ''),
     request_id TEXT NOT NULL DEFAULT '',
     metadata   JSON,
     created_at TIMESTAMPTZ NOT NULL

@@ -1,0 +1,168 @@
+package sessionwriter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"hydrallm/services/session-writer/internal/store"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/topology"
+)
+
+// writeLimit bounds the work for one batch; it is below the time after which the stream delivers the facts again.
+const writeLimit = 20 * time.Second
+
+// writer stores batches of facts.
+type writer struct {
+	store   *store.Store
+	dead    func(ctx context.Context, stage string, f bus.Fact, reason string) error
+	log     *slog.Logger
+	metrics *metrics
+}
+
+// row is one statement of a fact: a usage message holds one per line, a log message is one.
+type row[T any] struct {
+	value T
+	fact  int // index of its message in the batch
+}
+
+// batch is what a batch of messages says.
+type batch struct {
+	usage  []row[contract.Usage]
+	logs   []row[contract.Log]
+	poison []poison
+}
+
+// poison is a message of which a part can't be stored, now or ever.
+type poison struct {
+	fact   int
+	kind   string
+	reason string // without content
+}
+
+// write stores the facts. An error means that none is lost if all are delivered again. Facts that can't be stored are put among the dead
+// letters and do not hold up the others.
+func (w *writer) write(ctx context.Context, facts []bus.Fact) error {
+	ctx, cancel := context.WithTimeout(ctx, writeLimit)
+	defer cancel()
+	w.metrics.batch.Observe(float64(len(facts)))
+	b := decode(facts)
+	refused, err := recordAll(ctx, w, kindUsage, b.usage, w.store.RecordUsage)
+	if err != nil {
+		return err
+	}
+	b.poison = append(b.poison, refused...)
+	if refused, err = recordAll(ctx, w, kindLog, b.logs, w.store.RecordLogs); err != nil {
+		return err
+	}
+	return w.bury(ctx, facts, append(b.poison, refused...))
+}
+
+// decode reads every part it can.
+func decode(facts []bus.Fact) batch {
+	var b batch
+	for i := range facts {
+		f := &facts[i]
+		switch {
+		case f.Subject == subject.UsageRecorded:
+			b.addUsage(i, f.Data)
+		case strings.HasPrefix(f.Subject, logPrefix):
+			b.addLog(i, f.Data)
+		default:
+			b.poison = append(b.poison, poison{fact: i, kind: kindUnknown, reason: "nothing stores facts of this subject"})
+		}
+	}
+	return b
+}
+
+var logPrefix = strings.TrimSuffix(subject.AllLogs, "*")
+
+// addUsage reads JSON lines. A line that is no JSON does not spoil the others.
+func (b *batch) addUsage(fact int, data []byte) {
+	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+		if len(bytes.TrimSpace(line)) == 0 {
+			continue
+		}
+		var u contract.Usage
+		if err := json.Unmarshal(line, &u); err != nil {
+			b.poison = append(b.poison, poison{fact: fact, kind: kindUsage, reason: "a line is not a usage record"})
+			continue
+		}
+		b.usage = append(b.usage, row[contract.Usage]{u, fact})
+	}
+}
+
+func (b *batch) addLog(fact int, data []byte) {
+	var l contract.Log
+	if err := json.Unmarshal(data, &l); err != nil {
+		b.poison = append(b.poison, poison{fact: fact, kind: kindLog, reason: "it is not a log record"})
+		return
+	}
+	b.logs = append(b.logs, row[contract.Log]{l, fact})
+}
+
+// recordAll stores the rows of one kind in one transaction; if the database refuses the content of one, each on its own.
+func recordAll[T any](ctx context.Context, w *writer, kind string, rows []row[T], record func(context.Context, []T) (int, error)) ([]poison, error) {
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	begin := time.Now()
+	defer func() { w.metrics.seconds.WithLabelValues(kind).Observe(time.Since(begin).Seconds()) }()
+	values := make([]T, len(rows))
+	for i := range rows {
+		values[i] = rows[i].value
+	}
+	stored, err := record(ctx, values)
+	if err == nil {
+		w.count(kind, stored, len(rows))
+		return nil, nil
+	}
+	if !errors.Is(err, store.ErrRejected) {
+		return nil, err
+	}
+	var refused []poison
+	for i := range rows {
+		stored, err := record(ctx, values[i:i+1])
+		switch {
+		case err == nil:
+			w.count(kind, stored, 1)
+		case errors.Is(err, store.ErrRejected):
+			refused = append(refused, poison{fact: rows[i].fact, kind: kind, reason: "the database refuses its content"})
+		default:
+			return nil, err
+		}
+	}
+	return refused, nil
+}
+
+func (w *writer) count(kind string, stored, given int) {
+	w.metrics.stored.WithLabelValues(kind).Add(float64(stored))
+	w.metrics.repeated.WithLabelValues(kind).Add(float64(given - stored))
+}
+
+// bury puts messages among the dead letters, each once.
+func (w *writer) bury(ctx context.Context, facts []bus.Fact, poisons []poison) error {
+	buried := map[int]bool{}
+	for _, p := range poisons {
+		if buried[p.fact] {
+			continue
+		}
+		buried[p.fact] = true
+		f := facts[p.fact]
+		if err := w.dead(ctx, topology.SessionWriter, f, p.reason); err != nil {
+			return fmt.Errorf("burying a fact: %w", err)
+		}
+		w.metrics.poisonous.WithLabelValues(p.kind).Inc()
+		w.log.ErrorContext(ctx, "fact can't be stored", slog.String("subject", f.Subject), slog.Uint64("sequence", f.Sequence),
+			slog.Int("bytes", len(f.Data)), slog.String("reason", p.reason))
+	}
+	return nil
+}

@@ -1,0 +1,144 @@
+// Package sessionwriter is the service that owns the database. It stores the facts of the pipeline and answers the queries of the others.
+//
+// Facts wait in their stream until they are stored: a batch is acknowledged after its transaction, and storing is idempotent, so neither a
+// crash nor a redelivery loses or doubles one. A request never waits for this service.
+package sessionwriter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/services/session-writer/internal/store"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/topology"
+)
+
+// Config is what an operator may choose.
+type Config struct {
+	Database string        // "sqlite:" and a path, or a postgres:// URL
+	MaxBatch int           // most facts stored together; 0 = 64
+	MaxWait  time.Duration // longest wait to fill a batch; 0 = 100ms
+}
+
+const (
+	defaultBatch = 64
+	defaultWait  = 100 * time.Millisecond
+)
+
+// Validate reports every fault of the configuration. It does not show the address of the database, which may hold a password.
+func (c Config) Validate() error {
+	var errs []error
+	if c.Database == "" {
+		errs = append(errs, errors.New("no database is configured"))
+	}
+	if c.MaxBatch < 0 {
+		errs = append(errs, fmt.Errorf("batch size %d is negative", c.MaxBatch))
+	}
+	if c.MaxWait < 0 {
+		errs = append(errs, fmt.Errorf("batch wait %s is negative", c.MaxWait))
+	}
+	return errors.Join(errs...)
+}
+
+// Service is the session-writer. Its methods are safe for concurrent use.
+type Service struct {
+	cfg     Config
+	bus     *bus.Bus
+	log     *slog.Logger
+	metrics *metrics
+
+	mu  sync.Mutex // held while the service starts or stops
+	run *run       // nil while it is stopped
+}
+
+// New makes a service that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
+func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Service, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("checking the configuration of the session-writer: %w", err)
+	}
+	if cfg.MaxBatch == 0 {
+		cfg.MaxBatch = defaultBatch
+	}
+	if cfg.MaxWait == 0 {
+		cfg.MaxWait = defaultWait
+	}
+	m, err := newMetrics(reg)
+	if err != nil {
+		return nil, err
+	}
+	return &Service{cfg: cfg, bus: b, log: log, metrics: m}, nil
+}
+
+// Start opens the database, brings its schema up to date and begins to store facts and to answer queries. It does nothing when the service
+// runs already.
+func (s *Service) Start(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.run != nil {
+		return nil
+	}
+	db, err := store.Open(ctx, s.cfg.Database)
+	if err != nil {
+		return err
+	}
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r := &run{store: db, cancel: cancel}
+	if err := s.begin(ctx, work, r); err != nil {
+		return errors.Join(err, r.stop(ctx))
+	}
+	s.run = r
+	return nil
+}
+
+// begin starts the parts of r, whose work ends with the context work.
+func (s *Service) begin(ctx, work context.Context, r *run) (err error) {
+	w := &writer{store: r.store, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
+	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
+	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
+	r.facts, err = s.bus.ConsumeFacts(ctx, facts, func(_ context.Context, batch []bus.Fact) error { return w.write(work, batch) })
+	if err != nil {
+		return err
+	}
+	if r.queries, err = s.bus.Serve(ctx, topology.SessionWriter, queryVersion, queries(r.store)); err != nil {
+		return err
+	}
+	r.wg.Go(func() { keepPruned(work, r.store, store.DefaultRetention, s.log, s.metrics) })
+	return nil
+}
+
+// Stop ends the service. The batch under way is stored; when ctx ends first, its transaction is rolled back and the facts wait in their
+// stream for the next start.
+func (s *Service) Stop(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.run
+	s.run = nil
+	if r == nil {
+		return nil
+	}
+	return r.stop(ctx)
+}
+
+// run is what exists between Start and Stop.
+type run struct {
+	store   *store.Store
+	facts   *bus.FactConsumer
+	queries *bus.Service
+	cancel  context.CancelFunc // of everything that works for this run
+	wg      sync.WaitGroup
+}
+
+func (r *run) stop(ctx context.Context) error {
+	release := context.AfterFunc(ctx, r.cancel)
+	defer release()
+	err := errors.Join(r.facts.Stop(ctx), r.queries.Stop())
+	r.cancel()
+	r.wg.Wait()
+	return errors.Join(err, r.store.Close())
+}

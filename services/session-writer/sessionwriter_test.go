@@ -1,0 +1,345 @@
+package sessionwriter
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/session-writer/internal/store"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/pgtest"
+	"hydrallm/shared/topology"
+)
+
+func TestMain(m *testing.M) { pgtest.Main(m) }
+
+var _ lifecycle.Service = (*Service)(nil)
+
+// testWait is longer than the time after which the stream delivers a fact again.
+const testWait = time.Minute
+
+// bundle is a service on a real bus and a real database.
+type bundle struct {
+	*Service
+	log *strings.Builder // to be read after Stop
+}
+
+func sqliteAddress(t *testing.T) string {
+	t.Helper()
+	return "sqlite:" + filepath.Join(t.TempDir(), "hydrallm.db")
+}
+
+func connect(t *testing.T, srv bus.InProcess) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Config{InProcess: srv, Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	return b
+}
+
+func setup(t *testing.T, database string) *bundle {
+	t.Helper()
+	log := &strings.Builder{}
+	s, err := New(Config{Database: database}, connect(t, natstest.Start(t)),
+		slog.New(slog.NewTextHandler(log, nil)), prometheus.NewRegistry())
+	require.NoError(t, err)
+	t.Cleanup(func() { stop(t, s) })
+	return &bundle{Service: s, log: log}
+}
+
+func started(t *testing.T, database string) *bundle {
+	t.Helper()
+	s := setup(t, database)
+	require.NoError(t, s.Start(t.Context()))
+	return s
+}
+
+func stop(t *testing.T, s *Service) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	defer cancel()
+	require.NoError(t, s.Stop(ctx))
+}
+
+func (b *bundle) publish(t *testing.T, subj, data string) {
+	t.Helper()
+	require.NoError(t, b.bus.PublishFact(t.Context(), subj, "", []byte(data)))
+}
+
+func (b *bundle) query(t *testing.T, op string, question, answer any) {
+	t.Helper()
+	require.NoError(t, b.bus.Query(t.Context(), topology.SessionWriter, op, question, answer))
+}
+
+// awaitRequests waits until n requests are counted.
+func (b *bundle) awaitRequests(t *testing.T, n int) store.Stats {
+	t.Helper()
+	var stats struct {
+		TotalRequests int `json:"total_requests"`
+		TotalTokens   int `json:"total_tokens"`
+	}
+	require.Eventually(t, func() bool {
+		b.query(t, opStats, nil, &stats)
+		return stats.TotalRequests >= n
+	}, testWait, 10*time.Millisecond)
+	require.Equal(t, n, stats.TotalRequests)
+	return store.Stats{TotalRequests: int64(stats.TotalRequests), TotalTokens: int64(stats.TotalTokens)}
+}
+
+func awaitMetric(t *testing.T, c prometheus.Metric, want float64) {
+	t.Helper()
+	require.Eventually(t, func() bool { return metricValue(t, c) >= want }, testWait, 10*time.Millisecond)
+	require.InDelta(t, want, metricValue(t, c), 0)
+}
+
+func metricValue(t *testing.T, c prometheus.Metric) float64 {
+	t.Helper()
+	var m dto.Metric
+	require.NoError(t, c.Write(&m))
+	return m.GetCounter().GetValue()
+}
+
+func usageLine(t *testing.T, rid string) string {
+	t.Helper()
+	data, err := json.Marshal(contract.Usage{
+		RequestID: rid, Endpoint: contract.Chat, Model: "fast", Provider: "groq", Status: "success", Prompt: 10, Completion: 3, Total: 13, At: time.Now(),
+	})
+	require.NoError(t, err)
+	return string(data)
+}
+
+func logLine(t *testing.T, message string) string {
+	t.Helper()
+	data, err := json.Marshal(contract.Log{
+		Level: "INFO", Category: "ROUTING", Message: message, RequestID: "r1", Metadata: json.RawMessage(`{"n":1}`), At: time.Now(),
+	})
+	require.NoError(t, err)
+	return string(data)
+}
+
+// R-340: what the pipeline reports is what the admin routes show, on both databases.
+func TestFactsAreStoredAndAnswered(t *testing.T) {
+	t.Parallel()
+	for name, address := range map[string]func(t *testing.T) string{
+		"sqlite":   sqliteAddress,
+		"postgres": func(t *testing.T) string { t.Helper(); return pgtest.New(t) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := started(t, address(t))
+			s.publish(t, subject.UsageRecorded, usageLine(t, "r1")+"\n"+usageLine(t, "r2")+"\n")
+			for i := range 3 {
+				s.publish(t, subject.Log("ROUTING"), logLine(t, fmt.Sprintf("event %d", i)))
+			}
+			s.publish(t, subject.UsageRecorded, usageLine(t, "r3"))
+			require.Equal(t, int64(39), s.awaitRequests(t, 3).TotalTokens)
+
+			var logs []map[string]any
+			s.query(t, opLogs, map[string]int{"limit": 2}, &logs)
+			require.Len(t, logs, 2)
+			require.Equal(t, "event 2", logs[0]["message"])
+			require.Equal(t, map[string]any{"n": 1.0}, logs[0]["metadata"])
+			require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, logs[0]["created_at"]) // R-318
+
+			var cleared map[string]string
+			s.query(t, opClearLogs, nil, &cleared)
+			require.Equal(t, map[string]string{"status": "success"}, cleared)
+			s.query(t, opLogs, nil, &logs)
+			require.Empty(t, logs)
+		})
+	}
+}
+
+func TestBadQuestionIsRefused(t *testing.T) {
+	t.Parallel()
+	s := started(t, sqliteAddress(t))
+	var answer []any
+	err := s.bus.Query(t.Context(), topology.SessionWriter, opLogs, "many", &answer)
+	var refusal *bus.QueryError
+	require.ErrorAs(t, err, &refusal)
+	require.Equal(t, "400", refusal.Code)
+}
+
+func TestRepeatedFactsCountOnce(t *testing.T) {
+	t.Parallel()
+	s := started(t, sqliteAddress(t))
+	first, event := usageLine(t, "r1"), logLine(t, "event")
+	for range 5 {
+		s.publish(t, subject.UsageRecorded, first)
+		s.publish(t, subject.Log("ROUTING"), event)
+	}
+	awaitMetric(t, s.metrics.repeated.WithLabelValues(kindUsage), 4)
+	awaitMetric(t, s.metrics.repeated.WithLabelValues(kindLog), 4)
+	require.Equal(t, int64(13), s.awaitRequests(t, 1).TotalTokens)
+}
+
+// A fact that can't be stored goes to the dead letters and holds up nobody; its content does not reach the log.
+func TestPoisonousFacts(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		subject, data string
+		kind          string
+	}{
+		"no JSON":              {subject.UsageRecorded, "secret-word", kindUsage},
+		"wrong type":           {subject.UsageRecorded, `{"request_id":"secret-word","total_tokens":"x"}`, kindUsage},
+		"no request id":        {subject.UsageRecorded, `{"status":"secret-word"}`, kindUsage},
+		"log without JSON":     {subject.Log("ROUTING"), "secret-word{", kindLog},
+		"log of nothing":       {subject.Log("ROUTING"), `{"level":"secret-word"}`, kindLog},
+		"log with an array":    {subject.Log("ROUTING"), `["secret-word"]`, kindLog},
+		"subject nobody knows": {"hydra.v1.usage.other", `{"secret-word":1}`, kindUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := setup(t, sqliteAddress(t))
+			s.publish(t, subject.UsageRecorded, usageLine(t, "r1"))
+			s.publish(t, tc.subject, tc.data)
+			s.publish(t, subject.UsageRecorded, usageLine(t, "r2"))
+			s.publish(t, subject.Log("ROUTING"), logLine(t, "event"))
+			require.NoError(t, s.Start(t.Context())) // the facts wait already, so they come as one batch
+			s.awaitRequests(t, 2)
+			awaitMetric(t, s.metrics.poisonous.WithLabelValues(tc.kind), 1)
+			awaitMetric(t, s.metrics.stored.WithLabelValues(kindLog), 1)
+			stop(t, s.Service)
+			require.Contains(t, s.log.String(), "can't be stored")
+			require.NotContains(t, s.log.String(), "secret-word")
+		})
+	}
+}
+
+// The good lines of a message with a bad one are stored.
+func TestPoisonousLine(t *testing.T) {
+	t.Parallel()
+	s := started(t, sqliteAddress(t))
+	s.publish(t, subject.UsageRecorded, strings.Join([]string{usageLine(t, "r1"), "{", "", usageLine(t, ""), usageLine(t, "r2")}, "\n"))
+	s.awaitRequests(t, 2)
+	awaitMetric(t, s.metrics.poisonous.WithLabelValues(kindUsage), 1)
+}
+
+// A database that is in trouble loses nothing: the facts come again until they are stored.
+func TestTroubleOfTheDatabasePasses(t *testing.T) {
+	t.Parallel()
+	address := sqliteAddress(t)
+	s := started(t, address)
+	db, err := sql.Open("sqlite", strings.TrimPrefix(address, "sqlite:")+"?_busy_timeout=10000")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	_, err = db.ExecContext(t.Context(), `ALTER TABLE daily_usage RENAME TO away`)
+	require.NoError(t, err)
+	s.publish(t, subject.UsageRecorded, usageLine(t, "r1"))
+	s.publish(t, subject.Log("ROUTING"), logLine(t, "event"))
+	require.Eventually(t, func() bool { return histogramCount(t, s.metrics.batch) > 1 }, testWait, 5*time.Millisecond, "it came again")
+	_, err = db.ExecContext(t.Context(), `ALTER TABLE away RENAME TO daily_usage`)
+	require.NoError(t, err)
+	s.awaitRequests(t, 1)
+	awaitMetric(t, s.metrics.stored.WithLabelValues(kindLog), 1)
+	require.Zero(t, metricValue(t, s.metrics.poisonous.WithLabelValues(kindUsage)))
+}
+
+func histogramCount(t *testing.T, h prometheus.Histogram) uint64 {
+	t.Helper()
+	var m dto.Metric
+	require.NoError(t, h.Write(&m))
+	return m.GetHistogram().GetSampleCount()
+}
+
+// R-388: what is published while the service is down is stored after the next start.
+func TestFactsSurviveARestart(t *testing.T) {
+	t.Parallel()
+	s := started(t, sqliteAddress(t))
+	s.publish(t, subject.UsageRecorded, usageLine(t, "r1"))
+	s.awaitRequests(t, 1)
+	for i := range 3 {
+		stop(t, s.Service)
+		s.publish(t, subject.UsageRecorded, usageLine(t, fmt.Sprintf("later-%d", i)))
+		require.NoError(t, s.Start(t.Context()))
+		s.awaitRequests(t, 2+i)
+	}
+}
+
+// Stops in the middle of a stream of facts neither lose nor double one.
+func TestStopsAmongFacts(t *testing.T) {
+	t.Parallel()
+	s := started(t, sqliteAddress(t))
+	const n = 400
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for i := range n {
+			s.publish(t, subject.UsageRecorded, usageLine(t, fmt.Sprintf("r%d", i)))
+		}
+	})
+	for range 5 {
+		stop(t, s.Service)
+		require.NoError(t, s.Start(t.Context()))
+	}
+	wg.Wait()
+	require.Equal(t, int64(n*13), s.awaitRequests(t, n).TotalTokens)
+}
+
+func TestLifecycle(t *testing.T) {
+	t.Parallel()
+	t.Run("never started", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t, sqliteAddress(t))
+		stop(t, s.Service)
+	})
+	t.Run("stopped and started twice", func(t *testing.T) {
+		t.Parallel()
+		s := started(t, sqliteAddress(t))
+		require.NoError(t, s.Start(t.Context()))
+		stop(t, s.Service)
+		stop(t, s.Service)
+	})
+	t.Run("database out of reach", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t, "postgres://u:secret-word@127.0.0.1:1/db?sslmode=disable")
+		err := s.Start(t.Context())
+		require.Error(t, err)
+		require.NotContains(t, err.Error(), "secret-word")
+		stop(t, s.Service)
+	})
+	t.Run("ends with a context that has ended", func(t *testing.T) {
+		t.Parallel()
+		s := started(t, sqliteAddress(t))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		require.NoError(t, s.Stop(ctx))
+	})
+	t.Run("from many sides", func(t *testing.T) {
+		t.Parallel()
+		s := setup(t, sqliteAddress(t))
+		var wg sync.WaitGroup
+		for i := range 10 {
+			wg.Go(func() {
+				if i%2 == 0 {
+					require.NoError(t, s.Start(t.Context()))
+				} else {
+					stop(t, s.Service)
+				}
+			})
+		}
+		wg.Wait()
+	})
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{MaxBatch: -1, MaxWait: -1}, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.ErrorContains(t, err, "no database")
+	require.ErrorContains(t, err, "batch size")
+	require.ErrorContains(t, err, "batch wait")
+}
