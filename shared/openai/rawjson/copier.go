@@ -31,10 +31,12 @@ func (c *Copier) Member(start, end int, keep bool) {
 	c.prev = end
 }
 
-// Replace puts value in place of the bytes from start to end, which belong to the member that was kept last.
-func (c *Copier) Replace(start, end int, value []byte) {
-	c.dst = append(append(c.dst, c.text[c.from:start]...), value...)
+// Edit leaves out the bytes from start to end, which belong to the member that was kept last. What is appended to the result before the next
+// call takes their place.
+func (c *Copier) Edit(start, end int) *[]byte {
+	c.dst = append(c.dst, c.text[c.from:start]...)
 	c.from = end
+	return &c.dst
 }
 
 // Add appends raw text as a further member. It may only be followed by Add and End.

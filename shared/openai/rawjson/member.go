@@ -61,7 +61,8 @@ func AppendSet(dst, object []byte, name string, value []byte) []byte {
 	for m := range Members(object) {
 		c.Member(m.Key.Start, m.Value.End, true)
 		if string(m.name) == name {
-			c.Replace(m.Value.Start, m.Value.End, value)
+			out := c.Edit(m.Value.Start, m.Value.End)
+			*out = append(*out, value...)
 			found = true
 		}
 	}

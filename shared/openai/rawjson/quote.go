@@ -1,6 +1,7 @@
 package rawjson
 
 import (
+	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -79,6 +80,15 @@ func Text(raw []byte) string {
 		return ""
 	}
 	return string(AppendText(make([]byte, 0, len(raw)), raw[1:len(raw)-1]))
+}
+
+// Is says whether raw is a JSON string (with its quotes) that stands for text.
+func Is(raw []byte, text string) bool {
+	if len(raw) < 2 || raw[0] != '"' {
+		return false
+	}
+	inner := raw[1 : len(raw)-1]
+	return string(inner) == text || len(inner) > len(text) && bytes.IndexByte(inner, '\\') >= 0 && Text(raw) == text
 }
 
 // Unit reads one unit of the inner part of a valid JSON string: a byte, or an escape sequence. It gives the byte or the UTF-16 code unit

@@ -1,0 +1,137 @@
+package openai
+
+import (
+	"fmt"
+
+	"hydrallm/shared/openai/rawjson"
+)
+
+// messages reads the top-level member of that name.
+func (r *requestScan) messages() {
+	start, kind := r.s.Pos(), r.s.Kind()
+	if !r.s.Enter('[') {
+		if kind != 'n' {
+			r.wrongType("messages", "an array")
+		}
+		return
+	}
+	for n := 0; r.s.Element(); n++ {
+		r.message(n)
+		r.hasMessages = true
+	}
+	r.Messages = rawjson.Span{Start: start, End: r.s.Pos()}
+}
+
+// message reads one message: the type of its role, whether its content is empty, and empty arguments of its tool calls.
+func (r *requestScan) message(n int) {
+	if !r.s.Enter('{') {
+		r.wrongType(fmt.Sprintf("messages[%d]", n), "an object")
+		return
+	}
+	hasRole, user, empty := false, false, true
+	for r.s.Member() {
+		switch string(r.s.Key()) {
+		case "role":
+			kind, role := r.s.Kind(), r.s.Skip().Of(r.body)
+			if kind != '"' {
+				r.wrongType(fmt.Sprintf("messages[%d].role", n), "a string")
+			}
+			hasRole = true
+			user = rawjson.Is(role, "user")
+		case "content":
+			empty = r.content(n)
+		case "tool_calls":
+			r.toolCalls()
+		case "function_call":
+			r.function()
+		default:
+			r.s.Skip()
+		}
+	}
+	if !hasRole {
+		r.fail(CodeMissing, fmt.Sprintf("messages[%d].role", n), fmt.Sprintf("'messages[%d].role' is missing.", n))
+	}
+	if user {
+		r.lastUser, r.lastEmpty = n, empty
+	}
+}
+
+// content reads the content of a message: a string, null, a part or an array of parts (R-024). It answers whether there is nothing in it:
+// no text and no part of another kind (R-026).
+func (r *requestScan) content(n int) (empty bool) {
+	switch r.s.Kind() {
+	case '"':
+		value := r.s.Skip()
+		return value.End-value.Start == len(`""`)
+	case 'n':
+		r.s.Skip()
+		return true
+	case '{':
+		return r.part()
+	case '[':
+		r.s.Enter('[')
+		empty = true
+		for r.s.Element() {
+			empty = r.part() && empty
+		}
+		return empty
+	default:
+		r.s.Skip()
+		r.wrongType(fmt.Sprintf("messages[%d].content", n), "a string or an array of parts")
+		return false
+	}
+}
+
+// part reads one part of a content and answers whether it is a text without characters.
+func (r *requestScan) part() (empty bool) {
+	if !r.s.Enter('{') {
+		return false
+	}
+	isText, emptyText := false, true
+	for r.s.Member() {
+		switch string(r.s.Key()) {
+		case "type":
+			kind := r.s.Skip().Of(r.body)
+			isText = rawjson.Is(kind, "text")
+		case "text":
+			isString := r.s.Kind() == '"'
+			text := r.s.Skip()
+			emptyText = !isString || text.End-text.Start == len(`""`)
+		default:
+			r.s.Skip()
+		}
+	}
+	return isText && emptyText
+}
+
+// toolCalls looks for empty arguments in the tool calls of a message of the history.
+func (r *requestScan) toolCalls() {
+	if !r.s.Enter('[') {
+		return
+	}
+	for r.s.Element() {
+		if !r.s.Enter('{') {
+			continue
+		}
+		for r.s.Member() {
+			if string(r.s.Key()) == "function" {
+				r.function()
+			} else {
+				r.s.Skip()
+			}
+		}
+	}
+}
+
+func (r *requestScan) function() {
+	if !r.s.Enter('{') {
+		return
+	}
+	for r.s.Member() {
+		name := r.s.Key()
+		value := r.s.Skip()
+		if value.End-value.Start == len(`""`) && string(value.Of(r.body)) == `""` && string(name) == "arguments" {
+			r.emptyArgs = append(r.emptyArgs, value)
+		}
+	}
+}

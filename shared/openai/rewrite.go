@@ -1,0 +1,136 @@
+package openai
+
+import "hydrallm/shared/openai/rawjson"
+
+// Rewrite says how a request is changed for one upstream.
+type Rewrite struct {
+	Model    string // name of the model at the upstream; "" keeps the client's
+	Patch    *Patch // applied last; may be nil
+	AskUsage bool   // ask for the usage of a stream even if the client did not (stream_options.include_usage)
+}
+
+// AppendUpstream appends the body for an upstream to dst. The members keep the client's order and, where nothing changes them, their exact
+// bytes. The model is replaced, the fields of the gateway are dropped (R-027), a prompt becomes a message (R-025), empty arguments of tool
+// calls in the history become "{}" (TOOL-07), then the patch is merged in (R-182). Equal input gives equal bytes (REQ-04).
+func (r *Request) AppendUpstream(dst []byte, w Rewrite) []byte {
+	u := upstreamBody{Request: r, model: w.Model, patch: w.Patch, c: rawjson.Copy(dst, r.body)}
+	if w.AskUsage && r.Stream && !r.IncludeUsage {
+		if u.patch == nil {
+			u.patch = askUsage
+		} else {
+			u.patch = u.patch.usage
+		}
+	}
+	return u.build()
+}
+
+// upstreamBody is one body under construction.
+type upstreamBody struct {
+	*Request
+	model string
+	patch *Patch
+	c     rawjson.Copier
+}
+
+func (u *upstreamBody) build() []byte {
+	var patched []bool
+	if !u.patch.Empty() {
+		patched = make([]bool, len(u.patch.ops))
+	}
+	hasModel := u.model == ""
+	for i := range u.members {
+		m := &u.members[i]
+		name := u.upstreamName(m)
+		u.c.Member(m.key.Start, m.value.End, name != nil)
+		if name == nil {
+			continue
+		}
+		hasModel = hasModel || m.field == fieldModel
+		if patched != nil {
+			if i := u.patch.index(name); i >= 0 {
+				patched[i] = true
+				u.patchMember(m, &u.patch.ops[i])
+				continue
+			}
+		}
+		u.member(m)
+	}
+	if !hasModel && !u.patch.Has("model") {
+		u.c.Add(modelKey, rawjson.AppendString(nil, u.model))
+	}
+	if patched != nil {
+		u.patch.addUnseen(&u.c, patched)
+	}
+	return u.c.End()
+}
+
+var (
+	modelKey     = []byte(`"model":`)
+	messagesName = []byte("messages")
+)
+
+// upstreamName is the name under which a member goes to the upstream, or nil if it does not.
+func (u *upstreamBody) upstreamName(m *member) []byte {
+	switch m.field {
+	case fieldGateway:
+		return nil
+	case fieldPrompt:
+		if !u.Messages.IsZero() || u.has(fieldMessages) {
+			return nil
+		}
+		return messagesName
+	default:
+		return m.name
+	}
+}
+
+func (u *upstreamBody) has(f field) bool {
+	for i := range u.members {
+		if u.members[i].field == f {
+			return true
+		}
+	}
+	return false
+}
+
+// patchMember writes a member that the patch changes.
+func (u *upstreamBody) patchMember(m *member, o *op) {
+	if m.field == fieldPrompt { // becomes messages, an array, which no patch merges into
+		out := u.c.Edit(m.key.Start, m.value.End)
+		*out = append(append(append(*out, o.key...), ':'), o.value...)
+		return
+	}
+	out := u.c.Edit(m.value.Start, m.value.End)
+	*out = o.appendTo(*out, m.value.Of(u.body))
+}
+
+// member writes a member that the patch leaves alone. Most stay as they are.
+func (u *upstreamBody) member(m *member) {
+	switch m.field {
+	case fieldModel:
+		if u.model != "" {
+			out := u.c.Edit(m.value.Start, m.value.End)
+			*out = rawjson.AppendString(*out, u.model)
+		}
+	case fieldPrompt:
+		out := u.c.Edit(m.key.Start, m.value.End)
+		*out = u.appendPrompt(append(*out, `"messages":`...))
+	case fieldMessages:
+		if u.Messages.IsZero() {
+			out := u.c.Edit(m.value.Start, m.value.End)
+			*out = u.appendPrompt(*out)
+			return
+		}
+		for _, empty := range u.emptyArgs {
+			out := u.c.Edit(empty.Start, empty.End)
+			*out = append(*out, `"{}"`...)
+		}
+	}
+}
+
+// appendPrompt appends the messages that stand for a prompt (R-025).
+func (u *upstreamBody) appendPrompt(dst []byte) []byte {
+	dst = append(dst, `[{"role":"user","content":`...)
+	dst = append(dst, u.Prompt.Of(u.body)...)
+	return append(dst, `}]`...)
+}
