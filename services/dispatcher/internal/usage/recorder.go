@@ -1,0 +1,133 @@
+// Package usage turns finished requests into usage facts, several to a message.
+package usage
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+)
+
+// Limits of a batch: what is waited for and how much one message may hold.
+const (
+	batchWait  = 20 * time.Millisecond
+	batchCount = 128
+	queueSize  = 4096
+	sendLimit  = 10 * time.Second
+)
+
+// Publisher stores a fact and returns when it is safe.
+type Publisher interface {
+	PublishFact(ctx context.Context, subj, id string, data []byte) error
+}
+
+// ErrStopped says that the recorder takes no more.
+var ErrStopped = errors.New("usage recorder is stopped")
+
+type record struct {
+	usage contract.Usage
+	done  chan<- error
+}
+
+// Recorder publishes usage facts in batches of JSON lines.
+type Recorder struct {
+	pub   Publisher
+	queue chan record
+	wg    sync.WaitGroup
+
+	mu      sync.RWMutex // guards stopped against a send on the closed queue
+	stopped bool
+}
+
+// NewRecorder starts a recorder. The caller must Stop it.
+func NewRecorder(pub Publisher) *Recorder {
+	r := &Recorder{pub: pub, queue: make(chan record, queueSize)}
+	r.wg.Go(r.run)
+	return r
+}
+
+// Record returns when the fact is stored or can't be.
+func (r *Recorder) Record(ctx context.Context, u contract.Usage) error {
+	done := make(chan error, 1)
+	if err := r.enqueue(ctx, record{usage: u, done: done}); err != nil {
+		return err
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("recording usage: %w", context.Cause(ctx))
+	}
+}
+
+func (r *Recorder) enqueue(ctx context.Context, rec record) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if r.stopped {
+		return ErrStopped
+	}
+	select {
+	case r.queue <- rec:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("recording usage: %w", context.Cause(ctx))
+	}
+}
+
+// Stop publishes what is queued and ends the recorder. It is idempotent.
+func (r *Recorder) Stop() {
+	r.mu.Lock()
+	if !r.stopped {
+		r.stopped = true
+		close(r.queue)
+	}
+	r.mu.Unlock()
+	r.wg.Wait()
+}
+
+func (r *Recorder) run() {
+	for first := range r.queue {
+		batch := r.fill([]record{first})
+		err := r.publish(batch)
+		for _, rec := range batch {
+			rec.done <- err
+		}
+	}
+}
+
+// fill collects what comes within batchWait.
+func (r *Recorder) fill(batch []record) []record {
+	timeout := time.NewTimer(batchWait)
+	defer timeout.Stop()
+	for len(batch) < batchCount {
+		select {
+		case rec, ok := <-r.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, rec)
+		case <-timeout.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (r *Recorder) publish(batch []record) error {
+	var lines []byte
+	for _, rec := range batch {
+		line, err := json.Marshal(rec.usage)
+		if err != nil {
+			return fmt.Errorf("encoding a usage fact: %w", err)
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
+	defer cancel()
+	return r.pub.PublishFact(ctx, subject.UsageRecorded, "", lines)
+}
