@@ -1,0 +1,114 @@
+package contract_test
+
+import (
+	"bytes"
+	"math"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/contract"
+)
+
+func frames(msg []byte) ([]contract.Frame, error) {
+	var list []contract.Frame
+	for f, err := range contract.Frames(msg) {
+		if err != nil {
+			return list, err
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+func TestFramesSurviveTheWay(t *testing.T) {
+	t.Parallel()
+	sent := []contract.Frame{
+		{Kind: contract.FrameWorking, Attempt: 1, Payload: []byte{}},
+		{Kind: contract.FrameHead, Attempt: 3, Payload: []byte(`{"status":200}`)},
+		{Kind: contract.FrameData, Attempt: math.MaxUint64, Seq: 1 << 40, Payload: bytes.Repeat([]byte{0xff}, 300)},
+		{Kind: contract.FrameEnd, Seq: 2, Payload: []byte(`{"outcome":"success"}`)},
+	}
+	var msg []byte
+	for _, f := range sent {
+		msg = contract.AppendFrame(msg, f)
+	}
+	got, err := frames(msg)
+	require.NoError(t, err)
+	require.Equal(t, sent, got)
+}
+
+func TestReadingMayStopEarly(t *testing.T) {
+	t.Parallel()
+	msg := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Payload: []byte("a")})
+	msg = contract.AppendFrame(msg, contract.Frame{Kind: contract.FrameData, Payload: []byte("b")})
+	for f, err := range contract.Frames(msg) {
+		require.NoError(t, err)
+		require.Equal(t, "a", string(f.Payload))
+		break
+	}
+}
+
+func TestMalformedFrames(t *testing.T) {
+	t.Parallel()
+	whole := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Attempt: 1, Seq: 300, Payload: []byte("payload")})
+	tests := map[string]struct {
+		msg  []byte
+		good int
+	}{
+		"unknown kind":             {[]byte("x\x00\x00\x00"), 0},
+		"only the kind":            {[]byte("d"), 0},
+		"number without end":       {[]byte{'d', 0x80}, 0},
+		"number above 64 bits":     {append([]byte{'d'}, bytes.Repeat([]byte{0xff}, 11)...), 0},
+		"payload cut":              {whole[:len(whole)-1], 0},
+		"size beyond the message":  {[]byte{'d', 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 0},
+		"garbage after good frame": {append(bytes.Clone(whole), 'x'), 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := frames(tt.msg)
+			require.ErrorIs(t, err, contract.ErrBadFrame)
+			require.Len(t, got, tt.good)
+		})
+	}
+}
+
+// Whatever bytes come, reading ends, payloads lie inside the message, and what was read can be written again to the same effect.
+func FuzzFrames(f *testing.F) {
+	f.Add([]byte{})
+	f.Add(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameEnd, Attempt: 2, Seq: 9, Payload: []byte("{}")}))
+	f.Add(contract.AppendFrame(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameHead}), contract.Frame{Kind: contract.FrameData, Payload: []byte("x")}))
+	f.Add([]byte{'d', 0xff, 0xff})
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		got, err := frames(msg)
+		size := 0
+		var again []byte
+		for _, fr := range got {
+			size += len(fr.Payload)
+			again = contract.AppendFrame(again, fr)
+		}
+		require.LessOrEqual(t, size, len(msg))
+		if err != nil {
+			require.ErrorIs(t, err, contract.ErrBadFrame)
+			return
+		}
+		reread, err := frames(again)
+		require.NoError(t, err)
+		require.Equal(t, got, reread)
+	})
+}
+
+func BenchmarkFrames(b *testing.B) {
+	payload := bytes.Repeat([]byte("x"), 200)
+	var buf []byte
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = contract.AppendFrame(buf[:0], contract.Frame{Kind: contract.FrameData, Attempt: 1, Seq: 1000, Payload: payload})
+		for _, err := range contract.Frames(buf) {
+			if err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

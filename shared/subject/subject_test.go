@@ -1,0 +1,75 @@
+package subject_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/subject"
+)
+
+func TestSubjects(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ got, want string }{
+		"reply":        {subject.Reply("i1", "r1"), "hydra.v1.reply.i1.r1"},
+		"replies":      {subject.Replies("i1"), "hydra.v1.reply.i1.*"},
+		"cancel":       {subject.Cancel("r1"), "hydra.v1.cancel.r1"},
+		"credit":       {subject.Credit("r1"), "hydra.v1.credit.r1"},
+		"claim":        {subject.Claim("i1"), "hydra.v1.claim.i1"},
+		"dead letters": {subject.Dead("analyzer"), "hydra.v1.dead.analyzer"},
+		"log":          {subject.Log("LLM_EXECUTION"), "hydra.v1.log.llm_execution"},
+		"query":        {subject.Query("session-writer", "stats"), "hydra.v1.query.session-writer.stats"},
+		"last token":   {subject.Last("hydra.v1.reply.i1.r1"), "r1"},
+		"single token": {subject.Last("r1"), "r1"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, tt.got)
+		})
+	}
+}
+
+// matches is the matching rule of NATS.
+func matches(pattern, subj string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subj, ".")
+	for i, token := range p {
+		if token == ">" {
+			return len(s) > i
+		}
+		if i >= len(s) || token != "*" && token != s[i] {
+			return false
+		}
+	}
+	return len(p) == len(s)
+}
+
+// What is published must be inside the stream or the subscription that is meant for it, and in no other.
+func TestPatternsCoverTheirSubjects(t *testing.T) {
+	t.Parallel()
+	patterns := []string{
+		subject.AllWork, subject.AllLogs, subject.AllTurns, subject.AllUsage, subject.AllDead, subject.AllCancels, subject.AllCredits,
+		subject.Replies("i1"),
+	}
+	tests := map[string]struct{ subj, pattern string }{
+		"received":  {subject.Received, subject.AllWork},
+		"analyzed":  {subject.Analyzed, subject.AllWork},
+		"enriched":  {subject.Enriched, subject.AllWork},
+		"usage":     {subject.UsageRecorded, subject.AllUsage},
+		"log":       {subject.Log("ROUTING"), subject.AllLogs},
+		"dead":      {subject.Dead("enricher"), subject.AllDead},
+		"cancel":    {subject.Cancel("r1"), subject.AllCancels},
+		"credit":    {subject.Credit("r1"), subject.AllCredits},
+		"reply":     {subject.Reply("i1", "r1"), subject.Replies("i1")},
+		"no claims": {subject.Claim("i1"), ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, p := range patterns {
+				require.Equal(t, p == tt.pattern, matches(p, tt.subj), "%s against %s", tt.subj, p)
+			}
+		})
+	}
+}
