@@ -29,6 +29,7 @@ type HealthServer struct {
 	log     *slog.Logger
 
 	server *http.Server
+	bound  net.Addr
 	wg     sync.WaitGroup
 }
 
@@ -60,6 +61,7 @@ func (h *HealthServer) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listening for health checks: %w", err)
 	}
+	h.bound = ln.Addr()
 	h.server = &http.Server{Handler: h.handler, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute}
 	h.wg.Go(func() {
 		if err := h.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
@@ -68,6 +70,9 @@ func (h *HealthServer) Start(ctx context.Context) error {
 	})
 	return nil
 }
+
+// Addr is the address on which the server listens, or nil when it was never started.
+func (h *HealthServer) Addr() net.Addr { return h.bound }
 
 // Stop ends the server.
 func (h *HealthServer) Stop(ctx context.Context) error {

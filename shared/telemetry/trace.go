@@ -2,7 +2,9 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/url"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -20,6 +22,9 @@ type TraceConfig struct {
 	Version  string
 }
 
+// ErrBadEndpoint says that the address of the trace collector is no http(s) URL.
+var ErrBadEndpoint = errors.New("trace collector address must be an http or https URL")
+
 // StartTracing installs the process-wide tracer provider and propagator. stop sends what is buffered.
 func StartTracing(ctx context.Context, cfg TraceConfig) (stop func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
@@ -31,6 +36,10 @@ func StartTracing(ctx context.Context, cfg TraceConfig) (stop func(context.Conte
 	if cfg.Endpoint == "" {
 		opts = append(opts, trace.WithSampler(trace.NeverSample()))
 	} else {
+		// The exporter only logs an address that it can't read, and then calls a default one.
+		if u, err := url.Parse(cfg.Endpoint); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+			return nil, fmt.Errorf("%w: %q", ErrBadEndpoint, cfg.Endpoint)
+		}
 		exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(cfg.Endpoint))
 		if err != nil {
 			return nil, fmt.Errorf("creating the trace exporter: %w", err)

@@ -1,0 +1,135 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"hydrallm/shared/telemetry"
+)
+
+// lumberjack keeps a goroutine per file for the life of the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("gopkg.in/natefinch/lumberjack%2ev2.(*Logger).millRun"))
+}
+
+func logger(t *testing.T, cfg telemetry.LogConfig) (*slog.Logger, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	log, closeLog, err := telemetry.NewLogger(cfg, &out)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, closeLog()) })
+	return log, &out
+}
+
+// R-372: every line of a request carries its id, also through derived loggers.
+func TestLinesCarryTheRequestID(t *testing.T) {
+	t.Parallel()
+	log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "json"})
+	ctx := telemetry.WithRequest(t.Context(), "r1")
+	log.With(slog.String("a", "b")).InfoContext(ctx, "with attributes")
+	log.InfoContext(t.Context(), "without a request")
+	lines := bytes.Split(bytes.TrimSpace(out.Bytes()), []byte("\n"))
+	require.Len(t, lines, 2)
+	var first, second map[string]any
+	require.NoError(t, json.Unmarshal(lines[0], &first))
+	require.NoError(t, json.Unmarshal(lines[1], &second))
+	require.Equal(t, "r1", first["rid"])
+	require.Equal(t, "b", first["a"])
+	require.NotContains(t, second, "rid")
+	out.Reset()
+	log.WithGroup("g").InfoContext(ctx, "in a group")
+	require.Contains(t, out.String(), `"rid":"r1"`)
+}
+
+func TestLevels(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		level string
+		debug bool
+		info  bool
+	}{
+		"debug shows all": {"debug", true, true},
+		"info":            {"info", false, true},
+		"any case":        {"INFO", false, true},
+		"error":           {"error", false, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log, out := logger(t, telemetry.LogConfig{Level: tt.level})
+			log.DebugContext(t.Context(), "detail")
+			log.InfoContext(t.Context(), "summary")
+			require.Equal(t, tt.debug, bytes.Contains(out.Bytes(), []byte("detail")))
+			require.Equal(t, tt.info, bytes.Contains(out.Bytes(), []byte("summary")))
+		})
+	}
+}
+
+// R-373: the same lines go to standard output and to a file, whose directory is made.
+func TestFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "logs", "gateway.log")
+	var out bytes.Buffer
+	log, closeLog, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", File: path}, &out)
+	require.NoError(t, err)
+	log.InfoContext(t.Context(), "héllo 한국어")
+	require.NoError(t, closeLog())
+	written, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, out.String(), string(written))
+	require.Contains(t, out.String(), "héllo 한국어")
+}
+
+func TestBadLogConfig(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	_, _, err := telemetry.NewLogger(telemetry.LogConfig{Level: "loud"}, os.Stdout)
+	require.ErrorContains(t, err, "loud")
+	_, _, err = telemetry.NewLogger(telemetry.LogConfig{Level: "info", File: filepath.Join(file, "x.log")}, os.Stdout)
+	require.ErrorContains(t, err, file)
+}
+
+// R-370, R-371: one line per event, with the prefix, readable by people and scripts.
+func TestEvent(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		event string
+		pairs []any
+		want  string
+	}{
+		"words only":       {"server: closed", nil, "[llm-proxy] server: closed"},
+		"pairs in order":   {"server: bind", []any{"host", "0.0.0.0", "port", 8100}, "[llm-proxy] server: bind host=0.0.0.0 port=8100"},
+		"space is quoted":  {"config:", []any{"message", "two words"}, `[llm-proxy] config: message="two words"`},
+		"quote is quoted":  {"x", []any{"v", `a"b`}, `[llm-proxy] x v="a\"b"`},
+		"newline is safe":  {"x", []any{"v", "a\nb"}, `[llm-proxy] x v="a\nb"`},
+		"empty is visible": {"x", []any{"v", ""}, `[llm-proxy] x v=""`},
+		"half a pair":      {"x", []any{"v"}, "[llm-proxy] x"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "json"})
+			telemetry.Event(t.Context(), log, slog.LevelInfo, tt.event, tt.pairs...)
+			telemetry.Event(t.Context(), log, slog.LevelDebug, "not shown")
+			var line struct{ Msg string }
+			require.NoError(t, json.Unmarshal(out.Bytes(), &line))
+			require.Equal(t, tt.want, line.Msg)
+		})
+	}
+}
+
+// A text handler must not quote the event line away: scripts look for it.
+func TestEventInText(t *testing.T) {
+	t.Parallel()
+	log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "text"})
+	telemetry.Event(t.Context(), log, slog.LevelInfo, "server: bind", "host", "::1", "port", 1)
+	require.Contains(t, out.String(), "[llm-proxy] server: bind host=::1 port=1\n")
+}
