@@ -20,6 +20,7 @@ type node struct {
 type decoder struct {
 	*findings
 	lookup func(string) (string, bool) // environment
+	merged int                         // mappings merged so far
 }
 
 func (n node) fail(format string, args ...any) { n.d.add(true, n.Line, n.path, format, args...) }
@@ -82,13 +83,13 @@ func (n node) members(fn func(key string, value node)) {
 		return
 	}
 	seen := map[string]bool{}
-	n.visit(seen, fn, 0)
+	n.visit(seen, fn)
 }
 
-// maxMerges bounds merge keys inside merge keys.
-const maxMerges = 10
+// maxMerges bounds what merge keys inside merge keys can make of a small file.
+const maxMerges = 10_000
 
-func (n node) visit(seen map[string]bool, fn func(string, node), depth int) {
+func (n node) visit(seen map[string]bool, fn func(string, node)) {
 	own := map[string]bool{}
 	var merges []node
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -112,19 +113,29 @@ func (n node) visit(seen map[string]bool, fn func(string, node), depth int) {
 	}
 	for _, m := range merges {
 		m.path = n.path
-		switch {
-		case depth == maxMerges:
-			m.fail("has merge keys nested too deeply")
-		case m.Kind == yaml.MappingNode:
-			m.visit(seen, fn, depth+1)
-		case m.Kind == yaml.SequenceNode:
-			for _, y := range m.Content {
-				if c := n.child(y, ""); c.Kind == yaml.MappingNode {
-					c.path = n.path
-					c.visit(seen, fn, depth+1)
-				}
-			}
+		m.merge(seen, fn)
+	}
+}
+
+// merge adds the members of the value of a merge key: a mapping or a list of mappings.
+func (n node) merge(seen map[string]bool, fn func(string, node)) {
+	if n.d.merged++; n.d.merged > maxMerges {
+		if n.d.merged == maxMerges+1 {
+			n.fail("has too many merge keys")
 		}
+		return
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		n.visit(seen, fn)
+	case yaml.SequenceNode:
+		for _, y := range n.Content {
+			item := n.child(y, "")
+			item.path = n.path
+			item.merge(seen, fn)
+		}
+	default:
+		n.fail("merges %s: only mappings can be merged", n.shape())
 	}
 }
 
