@@ -1,0 +1,83 @@
+package classify
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"syscall"
+)
+
+// Causes that the caller sets on the context of an upstream call, or returns for a stream, so that the verdict can tell them apart.
+var (
+	ErrClientGone    = errors.New("the client left")
+	ErrHeaderTimeout = errors.New("no response headers within the limit")
+	ErrTotalTimeout  = errors.New("no complete answer within the limit")
+	ErrIdleTimeout   = errors.New("no further bytes within the limit")
+	ErrEmptyAnswer   = errors.New("the upstream ended without an answer")
+	ErrTruncated     = errors.New("the answer broke off")
+)
+
+// Transport gives the verdict on a call that ended without a usable answer: err is what the HTTP client or the reader of the body
+// returned, ctx is the context of the call. The cause of ctx counts before err, because a cut connection shows up as all sorts of errors.
+// A bare cancellation is the client's. Everything else is the upstream's fault and retryable.
+func Transport(ctx context.Context, err error) Verdict {
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if errors.Is(err, ErrClientGone) || errors.Is(err, context.Canceled) {
+		v := of(Cancelled, "client gone")
+		v.Status = statusClientClosed
+		return v
+	}
+	return of(Upstream, transportReason(err))
+}
+
+func transportReason(err error) string {
+	for _, known := range [...]struct {
+		err    error
+		reason string
+	}{
+		{ErrHeaderTimeout, "header timeout"},
+		{ErrTotalTimeout, "total timeout"},
+		{ErrIdleTimeout, "idle timeout"},
+		{ErrEmptyAnswer, "empty answer"},
+		{ErrTruncated, "truncated"},
+		{context.DeadlineExceeded, "timeout"},
+		{syscall.ECONNREFUSED, "connection refused"},
+		{syscall.ECONNRESET, "connection reset"},
+		{syscall.ECONNABORTED, "connection reset"},
+		{syscall.EPIPE, "connection reset"},
+		{io.ErrUnexpectedEOF, "connection closed"},
+		{io.EOF, "connection closed"},
+	} {
+		if errors.Is(err, known.err) {
+			return known.reason
+		}
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return "dns"
+	}
+	if isTLS(err) {
+		return "tls"
+	}
+	if ne, ok := errors.AsType[net.Error](err); ok && ne.Timeout() {
+		return "timeout"
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return "connect"
+	}
+	return "transport"
+}
+
+func isTLS(err error) bool {
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[tls.AlertError](err)
+	return ok
+}

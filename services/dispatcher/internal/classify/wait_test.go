@@ -1,0 +1,165 @@
+package classify
+
+import (
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// R-161: the spellings of a stated wait, one row each (FO-01, FO-03).
+func TestStatedWait(t *testing.T) {
+	t.Parallel()
+	const day = 24 * time.Hour
+	slow := `{"error":{"message":"slow","type":"rate_limit_error"}}`
+	google := func(details string) string {
+		return `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"quota. Please retry in 9s.","details":[` + details + `]}}`
+	}
+	says := func(message string) string { return `{"error":{"message":"` + message + `"}}` }
+	epoch := func(d time.Duration, unit time.Duration) string {
+		return strconv.FormatInt(at.Add(d).UnixNano()/int64(unit), 10)
+	}
+	for name, c := range map[string]struct {
+		header map[string]string
+		body   string
+		want   time.Duration
+	}{
+		"milliseconds":                 {map[string]string{"retry-after-ms": "5998", "Retry-After": "6"}, slow, 5998 * time.Millisecond},
+		"milliseconds with a fraction": {map[string]string{"retry-after-ms": "12.5"}, slow, 12500 * time.Microsecond},
+		"seconds":                      {map[string]string{"Retry-After": "7"}, slow, 7 * time.Second},
+		"seconds with a fraction":      {map[string]string{"Retry-After": " 2.5 "}, slow, 2500 * time.Millisecond},
+		"date":                         {map[string]string{"Retry-After": at.Add(90 * time.Second).Format(http.TimeFormat)}, slow, 90 * time.Second},
+		"date in the past":             {map[string]string{"Retry-After": at.Add(-time.Hour).Format(http.TimeFormat)}, slow, 0},
+		"zero":                         {map[string]string{"Retry-After": "0"}, slow, 0},
+		"negative":                     {map[string]string{"Retry-After": "-5"}, slow, 0},
+		"nonsense":                     {map[string]string{"Retry-After": "soon"}, slow, 0},
+		"not a number":                 {map[string]string{"Retry-After": "NaN"}, slow, 0},
+		"without end":                  {map[string]string{"Retry-After": "Inf"}, slow, maxWait},
+		"huge":                         {map[string]string{"Retry-After": "1e300"}, slow, maxWait},
+		"header before body":           {map[string]string{"Retry-After": "3"}, google(`{"retryDelay":"39.5s"}`), 3 * time.Second},
+
+		"RetryInfo":                {nil, google(`{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"39.5s"}`), 39500 * time.Millisecond},
+		"RetryInfo in a list":      {nil, "[" + google(`{"retryDelay":"34s"}`) + "]", 34 * time.Second},
+		"metadata":                 {nil, `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"q","details":[{"metadata":{"quotaResetDelay":"373.8ms"}}]}}`, 373800 * time.Microsecond},
+		"RetryInfo before message": {nil, google(`{"reason":"x"},{"retryDelay":"37s"}`), 37 * time.Second},
+		"message after RetryInfo":  {nil, google(`{"retryDelay":"later"}`), 9 * time.Second},
+
+		"message":             {nil, says("Please retry in 26.6s."), 26600 * time.Millisecond},
+		"message 7.66s":       {nil, says("Rate limit reached. Please try again in 7.66s. Visit us."), 7660 * time.Millisecond},
+		"message 1m2.5s":      {nil, says("Please try again in 1m2.5s."), 62500 * time.Millisecond},
+		"message 850ms":       {nil, says("Please try again in 850ms."), 850 * time.Millisecond},
+		"message 14m24s":      {nil, says("Please try again in 14m24s"), 14*time.Minute + 24*time.Second},
+		"message 2h3m4s":      {nil, says("Try again in 2h3m4s"), 2*time.Hour + 3*time.Minute + 4*time.Second},
+		"message in words":    {nil, says("Please retry after 20 seconds."), 20 * time.Second},
+		"message two words":   {nil, says("try again in 1 minute 5 seconds"), 65 * time.Second},
+		"message one minute":  {nil, says("try again in 5m"), 5 * time.Minute},
+		"message no unit":     {nil, says("try again in 5 apples"), 0},
+		"message no number":   {nil, says("try again in seconds"), 0},
+		"message later":       {nil, says("try again later"), 0},
+		"message bad number":  {nil, says("try again in 1.2.3s"), 0},
+		"message in an error": {nil, `{"error":{"code":429,"message":"{\"error\":{\"message\":\"try again in 3s\"}}"}}`, 3 * time.Second},
+
+		"reset as duration": {map[string]string{"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "2m59.56s"}, slow, 179560 * time.Millisecond},
+		"reset as seconds":  {map[string]string{"x-ratelimit-remaining-requests-day": "0", "x-ratelimit-reset-requests-day": "33011.38"}, slow, 33011380 * time.Millisecond},
+		"reset as time": {
+			map[string]string{"anthropic-ratelimit-input-tokens-remaining": "0", "anthropic-ratelimit-input-tokens-reset": at.Add(17 * time.Second).Format(time.RFC3339)},
+			slow, 17 * time.Second,
+		},
+		"reset as epoch":              {map[string]string{"X-RateLimit-Reset": epoch(time.Hour, time.Second)}, slow, time.Hour},
+		"reset as epoch milliseconds": {map[string]string{"X-RateLimit-Reset": epoch(time.Hour, time.Millisecond)}, slow, time.Hour},
+		"reset in the past":           {map[string]string{"X-RateLimit-Reset": epoch(-time.Hour, time.Second)}, slow, 0},
+		"reset without sense":         {map[string]string{"X-RateLimit-Reset": "1e308"}, slow, maxWait},
+		"reset not a number":          {map[string]string{"X-RateLimit-Reset": "NaN"}, slow, 0},
+		"reset of the draft":          {map[string]string{"RateLimit-Remaining": "0", "RateLimit-Reset": "12"}, slow, 12 * time.Second},
+		"the exhausted bucket": {map[string]string{
+			"x-ratelimit-remaining-requests": "999", "x-ratelimit-reset-requests": "1h", "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7s",
+		}, slow, 7 * time.Second},
+		"the longest of the exhausted": {map[string]string{
+			"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1h", "x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7s",
+		}, slow, time.Hour},
+		"tokens that do not suffice": {map[string]string{
+			"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "1h", "x-ratelimit-remaining-tokens": "50", "x-ratelimit-reset-tokens": "7s",
+		}, slow, 7 * time.Second},
+		"requests that suffice": {map[string]string{"x-ratelimit-remaining-requests": "9", "x-ratelimit-reset-requests": "1h"}, slow, 0},
+		"message before reset":  {map[string]string{"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "7s"}, says("try again in 5s"), 5 * time.Second},
+
+		"headers inside the body": {nil, `{"error":{"message":"free-models-per-day","code":429,"metadata":{"headers":{"X-RateLimit-Remaining":"0","X-RateLimit-Reset":"` + epoch(3*time.Hour, time.Millisecond) + `"}}}}`, 3 * time.Hour},
+		"agent's headers":         {nil, `{"info":{"error":{"name":"APIError","data":{"message":"m","statusCode":429,"responseHeaders":{"retry-after":"9"}}}}}`, 9 * time.Second},
+
+		// 10:00 UTC is 02:00 in California: the day ends in 22 hours.
+		"day of Google":           {map[string]string{"Retry-After": "12"}, google(`{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]},{"retryDelay":"12s"}`), 22 * time.Hour},
+		"day beside minute":       {nil, google(`{"violations":[{"quotaId":"XPerMinute"},{"quotaId":"XPerDay"}]}`), 22 * time.Hour},
+		"minute of Google":        {nil, google(`{"violations":[{"quotaId":"XPerMinute"}]},{"retryDelay":"12s"}`), 12 * time.Second},
+		"nothing stated":          {nil, slow, 0},
+		"more than a day, stated": {map[string]string{"Retry-After": "172800"}, slow, 2 * day}, // the configured maximum is the caller's
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := http.Header{}
+			for k, v := range c.header {
+				h.Set(k, v)
+			}
+			v := Of(Answer{Status: http.StatusTooManyRequests, Header: h, Body: []byte(c.body), At: at})
+			require.Equal(t, c.want, v.Wait)
+			require.Equal(t, c.want > 0, v.Stated)
+		})
+	}
+}
+
+// The switch to and from summer time: the day has 23 or 25 hours.
+func TestCalifornianMidnight(t *testing.T) {
+	t.Parallel()
+	zone, err := time.LoadLocation("America/Los_Angeles")
+	require.NoError(t, err)
+	for now, want := range map[time.Time]time.Duration{
+		time.Date(2026, 3, 8, 0, 0, 0, 0, zone):       23 * time.Hour,
+		time.Date(2026, 11, 1, 0, 0, 0, 0, zone):      25 * time.Hour,
+		time.Date(2026, 6, 1, 23, 59, 59, 0, zone):    time.Second,
+		time.Date(2026, 12, 31, 12, 0, 0, 0, zone):    12 * time.Hour,
+		time.Date(2026, 11, 30, 8, 0, 0, 0, time.UTC): 24 * time.Hour,
+	} {
+		require.Equal(t, want, untilCalifornianMidnight(now), now)
+	}
+}
+
+// A wait of an overloaded upstream is worth knowing; one beside a client's fault is not.
+func TestWaitByClass(t *testing.T) {
+	t.Parallel()
+	h := http.Header{"Retry-After": {"5"}}
+	for status, want := range map[int]time.Duration{
+		503: 5 * time.Second, 529: 5 * time.Second, 429: 5 * time.Second, 401: 5 * time.Second, 402: 5 * time.Second, 400: 0, 404: 0, 413: 0, 422: 0,
+	} {
+		require.Equal(t, want, Of(Answer{Status: status, Header: h}).Wait, status)
+	}
+	// Reset headers come with every answer: they say nothing about an overload.
+	h = http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"1h"}}
+	require.Zero(t, Of(Answer{Status: 503, Header: h}).Wait)
+}
+
+// The scope of a limit is the model where the provider counts so (R-161).
+func TestScopeOfLimits(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		provider, body string
+		want           bool
+	}{
+		"Gemini":              {"gemini", `{"error":{"message":"m"}}`, true},
+		"Groq":                {"groq", `{"error":{"message":"m"}}`, true},
+		"Google's shape":      {"", `{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"m"}}`, true},
+		"names the model":     {"", `{"error":{"message":"Rate limit reached for alpha-1 in organization org-x","code":"rate_limit_exceeded"}}`, true},
+		"unknown":             {"", `{"error":{"message":"m"}}`, false},
+		"money":               {"groq", `{"error":{"message":"m","code":"insufficient_quota"}}`, false},
+		"free models":         {"openrouter", `{"error":{"message":"Rate limit exceeded: free-models-per-min"}}`, false},
+		"day of the model":    {"groq", `{"error":{"message":"Rate limit reached for model x on tokens per day (TPD): Limit 1"}}`, true},
+		"plan of the account": {"", `{"type":"error","error":{"message":"usage limit exceeded (2056)","http_code":"429"}}`, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			v := Of(Answer{Provider: c.provider, Status: http.StatusTooManyRequests, Body: []byte(c.body)})
+			require.Equal(t, QuotaCooldown, v.Cooldown)
+			require.Equal(t, c.want, v.PerModel)
+		})
+	}
+}
