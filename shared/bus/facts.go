@@ -42,41 +42,87 @@ type FactsConfig struct {
 
 // FactConsumer reads facts in batches.
 type FactConsumer struct {
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	bus     *Bus
+	cfg     FactsConfig
+	handle  func(context.Context, []Fact) error
+	consume jetstream.ConsumeContext
+	arrived chan jetstream.Msg
+
+	soft context.Context // ended: take no more
+	hard context.Context // ended: give up the batch under way
+	stop context.CancelFunc
+	kill context.CancelFunc
+	wg   sync.WaitGroup
 }
 
 const factRetry = time.Second
 
 // ConsumeFacts calls handle with batches of facts in stream order, one batch at a time. A batch is acknowledged when handle returns nil and
-// comes back, in order of the server's choice, when it does not. The context of handle is cancelled by Stop.
+// comes back later when it does not. The caller must Stop the consumer.
 func (b *Bus) ConsumeFacts(ctx context.Context, cfg FactsConfig, handle func(context.Context, []Fact) error) (*FactConsumer, error) {
 	cons, err := b.js.Consumer(ctx, subject.FactsStream, cfg.Consumer)
 	if err != nil {
 		return nil, fmt.Errorf("opening consumer %s: %w", cfg.Consumer, err)
 	}
-	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f := &FactConsumer{cancel: cancel}
-	f.wg.Go(func() {
-		for runCtx.Err() == nil {
-			if err := b.consumeBatch(runCtx, cons, cfg, handle); err != nil && runCtx.Err() == nil {
-				b.log.Warn("consuming facts", slog.Any("error", err))
-				select {
-				case <-runCtx.Done():
-				case <-time.After(factRetry):
-				}
-			}
-		}
-	})
+	f := &FactConsumer{bus: b, cfg: cfg, handle: handle, arrived: make(chan jetstream.Msg)}
+	f.hard, f.kill = context.WithCancel(context.WithoutCancel(ctx))
+	f.soft, f.stop = context.WithCancel(f.hard)
+	f.consume, err = cons.Consume(f.receive, jetstream.PullMaxMessages(max(1, cfg.MaxBatch)))
+	if err != nil {
+		f.kill()
+		return nil, fmt.Errorf("consuming %s: %w", cfg.Consumer, err)
+	}
+	f.wg.Go(f.run)
 	return f, nil
 }
 
-// consumeBatch waits for the first fact, collects what comes within MaxWait, and hands it over.
-func (b *Bus) consumeBatch(ctx context.Context, cons jetstream.Consumer, cfg FactsConfig, handle func(context.Context, []Fact) error) error {
-	msgs, err := b.fetch(ctx, cons, cfg)
-	if err != nil || len(msgs) == 0 {
-		return err
+// receive hands a message to the batching goroutine, or back to the server when there is none any more.
+func (f *FactConsumer) receive(m jetstream.Msg) {
+	select {
+	case f.arrived <- m:
+	case <-f.soft.Done():
+		_ = m.Nak() // without it the fact would come back after AckWait
 	}
+}
+
+func (f *FactConsumer) run() {
+	for {
+		msgs := f.batch()
+		if len(msgs) == 0 {
+			return
+		}
+		if err := f.process(msgs); err != nil && f.hard.Err() == nil {
+			f.bus.log.Warn("consuming facts", slog.Any("error", err))
+		}
+	}
+}
+
+// batch waits for a first fact and takes what comes within MaxWait. It is empty when the consumer stops.
+func (f *FactConsumer) batch() []jetstream.Msg {
+	var msgs []jetstream.Msg
+	select {
+	case m := <-f.arrived:
+		msgs = append(msgs, m)
+	case <-f.soft.Done():
+		return nil
+	}
+	timeout := time.NewTimer(f.cfg.MaxWait)
+	defer timeout.Stop()
+	for len(msgs) < f.cfg.MaxBatch {
+		select {
+		case m := <-f.arrived:
+			msgs = append(msgs, m)
+		case <-timeout.C:
+			return msgs
+		case <-f.soft.Done():
+			return msgs
+		}
+	}
+	return msgs
+}
+
+// process hands a batch over and settles it.
+func (f *FactConsumer) process(msgs []jetstream.Msg) error {
 	facts := make([]Fact, 0, len(msgs))
 	for _, m := range msgs {
 		meta, err := m.Metadata()
@@ -85,7 +131,7 @@ func (b *Bus) consumeBatch(ctx context.Context, cons jetstream.Consumer, cfg Fac
 		}
 		facts = append(facts, Fact{Subject: m.Subject(), Data: m.Data(), Sequence: meta.Sequence.Stream, Delivery: meta.NumDelivered})
 	}
-	if err := handle(ctx, facts); err != nil {
+	if err := f.handle(f.hard, facts); err != nil {
 		for _, m := range msgs {
 			_ = m.NakWithDelay(factRetry)
 		}
@@ -99,41 +145,18 @@ func (b *Bus) consumeBatch(ctx context.Context, cons jetstream.Consumer, cfg Fac
 	return nil
 }
 
-const idleFetch = 30 * time.Second
-
-func (b *Bus) fetch(ctx context.Context, cons jetstream.Consumer, cfg FactsConfig) ([]jetstream.Msg, error) {
-	first, err := collect(ctx, cons, 1, idleFetch)
-	if err != nil || len(first) == 0 || cfg.MaxBatch <= 1 {
-		return first, err
-	}
-	rest, err := collect(ctx, cons, cfg.MaxBatch-1, cfg.MaxWait)
-	if err != nil {
-		b.log.Warn("fetching facts", slog.Any("error", err))
-	}
-	return append(first, rest...), nil
-}
-
-func collect(ctx context.Context, cons jetstream.Consumer, n int, wait time.Duration) ([]jetstream.Msg, error) {
-	waitCtx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	batch, err := cons.Fetch(n, jetstream.FetchContext(waitCtx))
-	if err != nil {
-		return nil, fmt.Errorf("fetching facts: %w", err)
-	}
-	var msgs []jetstream.Msg
-	for m := range batch.Messages() {
-		msgs = append(msgs, m)
-	}
-	return msgs, nil
-}
-
-// Stop ends the consumer. The batch under way is finished or, when ctx ends first, cancelled and handed back.
-func (f *FactConsumer) Stop(context.Context) error {
+// Stop takes no more facts. The batch under way is finished or, when ctx ends first, cancelled and handed back.
+func (f *FactConsumer) Stop(ctx context.Context) error {
 	if f == nil {
 		return nil
 	}
-	f.cancel()
+	f.stop()
+	f.consume.Drain()
+	cancelled := context.AfterFunc(ctx, f.kill)
 	f.wg.Wait()
+	cancelled()
+	f.kill()
+	<-f.consume.Closed()
 	return nil
 }
 
