@@ -53,7 +53,7 @@ type Reader struct {
 	skipLF  bool // the last line ended in CR: a line feed that follows belongs to it
 	begun   bool // the first line was read, which may have a byte order mark
 	block   block
-	next    Event // read ahead by Ready
+	next    Event // read ahead by Buffered
 	isAhead bool
 }
 
@@ -118,8 +118,8 @@ func (r *Reader) Next() (Event, error) {
 	}
 }
 
-// Ready says whether Next would give an event without reading. It does not invalidate the last event.
-func (r *Reader) Ready() bool {
+// Buffered says whether Next would give an event without reading. It does not invalidate the last event.
+func (r *Reader) Buffered() bool {
 	if !r.isAhead {
 		r.next, r.isAhead = r.parse()
 	}

@@ -53,16 +53,16 @@ func readAll(tb testing.TB, src io.Reader, maxEvent int) (events []seen, raw str
 	tb.Helper()
 	r := NewReader(src, maxEvent)
 	for {
-		ready := r.Ready()
+		buffered := r.Buffered()
 		e, err := r.Next()
 		if err != nil {
-			require.False(tb, ready)
+			require.False(tb, buffered)
 			if err == io.EOF {
 				err = nil
 			}
 			return events, raw, err
 		}
-		r.Ready() // must not disturb e
+		r.Buffered() // must not disturb e
 		raw += string(e.Raw)
 		if e.Data != nil || e.Name != nil || e.ID != nil || e.Retry != nil {
 			events = append(events, seen{string(e.Data), string(e.Name), string(e.ID), string(e.Retry), e.Data != nil, e.Cut, e.Odd})
@@ -129,17 +129,17 @@ func TestReaderDoesNotWait(t *testing.T) {
 	}
 }
 
-func TestReaderReady(t *testing.T) {
+func TestReaderBuffered(t *testing.T) {
 	t.Parallel()
 	r := NewReader(&pieces{list: [][]byte{[]byte("data: a\n\ndata: b\ndata: b\n\ndata: c"), []byte("\n\n")}}, 0)
-	require.False(t, r.Ready())
+	require.False(t, r.Buffered())
 	a, err := r.Next()
 	require.NoError(t, err)
-	require.True(t, r.Ready())
+	require.True(t, r.Buffered())
 	require.Equal(t, "a", string(a.Data))
 	b, err := r.Next()
 	require.NoError(t, err)
-	require.False(t, r.Ready())
+	require.False(t, r.Buffered())
 	require.Equal(t, "b\nb", string(b.Data))
 	c, err := r.Next()
 	require.NoError(t, err)

@@ -1,0 +1,45 @@
+package openai
+
+import (
+	"strconv"
+
+	"hydrallm/shared/openai/rawjson"
+)
+
+// Usage is the number of tokens of an answer.
+type Usage struct {
+	Prompt, Completion, Total int64
+}
+
+// ParseUsage reads a usage object. A missing total is the sum; what is no number counts as 0.
+func ParseUsage(raw []byte) Usage {
+	var u Usage
+	hasTotal := false
+	for m := range rawjson.Members(raw) {
+		n := tokens(m.Value.Of(raw))
+		switch string(m.Name()) {
+		case "prompt_tokens":
+			u.Prompt = n
+		case "completion_tokens":
+			u.Completion = n
+		case "total_tokens":
+			u.Total, hasTotal = n, n > 0
+		}
+	}
+	if !hasTotal {
+		u.Total = u.Prompt + u.Completion
+	}
+	return u
+}
+
+// tokens reads a count. Nobody sends more tokens than a float64 holds exactly, so larger numbers are nonsense, like negative ones.
+func tokens(raw []byte) int64 {
+	f, err := strconv.ParseFloat(string(raw), 64)
+	if err != nil || !(f > 0) {
+		return 0
+	}
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
+		return n
+	}
+	return int64(min(f, 1<<53))
+}
