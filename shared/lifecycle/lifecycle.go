@@ -40,6 +40,9 @@ func Run(ctx context.Context, log *slog.Logger, soft time.Duration, fail <-chan 
 	for _, s := range services {
 		if err = s.Service.Start(ctx); err != nil {
 			err = fmt.Errorf("starting %s: %w", s.Name, err)
+			if errors.Is(err, context.Canceled) && ctx.Err() != nil {
+				err = nil // told to stop while starting
+			}
 			break
 		}
 		log.Debug("service started", slog.String("service", s.Name))

@@ -3,6 +3,7 @@ package lifecycle_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"sync"
@@ -87,6 +88,17 @@ func TestRunEndsWhenSomethingFails(t *testing.T) {
 	a := &part{journal: j, name: "a"}
 	require.ErrorIs(t, lifecycle.Run(t.Context(), quiet, time.Second, fail, a.named()), errPart)
 	require.Equal(t, []string{"start a", "stop a"}, j.lines)
+}
+
+// A signal that comes while the process starts ends it as any other would.
+func TestRunStoppedWhileStarting(t *testing.T) {
+	t.Parallel()
+	j := &journal{}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a, b := &part{journal: j, name: "a"}, &part{journal: j, name: "b", start: fmt.Errorf("connecting: %w", context.Canceled)}
+	require.NoError(t, lifecycle.Run(ctx, quiet, time.Second, nil, a.named(), b.named()))
+	require.Equal(t, []string{"start a", "start b", "stop a"}, j.lines)
 }
 
 func TestRunReportsEveryStopError(t *testing.T) {

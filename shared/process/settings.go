@@ -1,0 +1,81 @@
+package process
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"hydrallm/shared/config"
+	"hydrallm/shared/telemetry"
+	"hydrallm/shared/topology"
+)
+
+// Settings is a loaded configuration with what is odd about it.
+type Settings struct {
+	*config.Config
+	Warnings []config.Finding
+}
+
+// Overrides are the choices of the command line; they win over file and environment.
+type Overrides struct {
+	Debug bool
+	Port  int // 0 = not given
+}
+
+// Load reads the configuration of this process. An error names every fault; the warnings are there all the same.
+func Load(o Overrides) (Settings, error) {
+	env, err := config.Process()
+	if err != nil {
+		return Settings{}, err
+	}
+	return LoadFrom(env, o)
+}
+
+// LoadFrom is Load with a given environment.
+func LoadFrom(env config.Environment, o Overrides) (Settings, error) {
+	if o.Debug {
+		lookup := env.Lookup
+		env.Lookup = func(name string) (string, bool) {
+			if name == "DEBUG" {
+				return "true", true
+			}
+			return lookup(name)
+		}
+	}
+	c, warnings, err := config.Load(env)
+	if err != nil {
+		return Settings{Warnings: warnings}, err
+	}
+	if o.Port != 0 {
+		c.Server.Port = o.Port
+	}
+	return Settings{Config: c, Warnings: warnings}, nil
+}
+
+// LogConfig says how to log. Debug mode forces the debug level.
+func (s Settings) LogConfig() telemetry.LogConfig {
+	level := s.Log.Level
+	if s.Server.Debug {
+		level = "debug"
+	}
+	return telemetry.LogConfig{Level: level, Format: s.Log.Format, File: s.Log.File}
+}
+
+// Topology is the wanted state of the NATS server.
+func (s Settings) Topology() topology.Config {
+	return topology.Config{Replicas: s.NATS.Replicas, WorkOnDisk: s.NATS.WorkOnDisk}
+}
+
+// Report logs what was configured.
+func (s Settings) Report(ctx context.Context, log *slog.Logger) {
+	for _, w := range s.Warnings {
+		telemetry.Event(ctx, log, slog.LevelWarn, "config: warning: "+w.String())
+	}
+	if s.Empty() {
+		telemetry.Event(ctx, log, slog.LevelWarn, "config: warning: "+config.EmptyHint)
+	}
+	telemetry.Event(ctx, log, slog.LevelInfo, "config:",
+		"providers", len(s.Providers), "upstreams", len(s.Upstreams), "models", len(s.Models), "source", s.Source)
+	telemetry.Event(ctx, log, slog.LevelInfo, "upstream:",
+		"request_timeout", fmt.Sprintf("%dms", s.Resilience.RequestTimeout.Milliseconds()))
+}
