@@ -7,6 +7,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
 )
 
 // Options say what the client gets.
@@ -62,17 +63,24 @@ func (f *Filter) Event(dst []byte, e openai.Event) Step {
 			f.doneRaw = bytes.Clone(e.Raw)
 		}
 		return step
-	case !gjson.ValidBytes(data):
-		if !e.Cut { // half a value at the end is a cut stream, which the end reports
-			step.Problem = data
-		}
-		return step
 	case string(e.Name) == "error":
 		step.Problem = data
 		return step
 	}
+	if !rawjson.Valid(data) {
+		if data = bytes.ToValidUTF8(data, replacement); rawjson.Valid(data) {
+			e.Odd = true // text that is not UTF-8 must not go on as it is
+			return f.chunk(step, e, data)
+		}
+		if !e.Cut { // half a value at the end is a cut stream, which the end reports
+			step.Problem = data
+		}
+		return step
+	}
 	return f.chunk(step, e, data)
 }
+
+var replacement = []byte("\ufffd")
 
 // sound says that an event may pass as it came.
 func sound(e openai.Event) bool { return e.Lines == 1 && !e.Odd && !e.Cut }

@@ -1,0 +1,174 @@
+package stream_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/stream"
+)
+
+// C-22, SSE-20: what is sound passes byte for byte.
+func TestSoundStreamsPassUnchanged(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"text":          delta(`{"role":"assistant","content":"","refusal":null}`) + content("안녕 <b>&") + finish("stop") + doneEvent,
+		"no space":      strings.ReplaceAll(content("Hi")+finish("stop")+doneEvent, "data: ", "data:"),
+		"CRLF":          strings.ReplaceAll(content("Hi")+finish("stop")+doneEvent, "\n", "\r\n"),
+		"think tags":    content("<think>a</think>b") + finish("stop") + doneEvent,
+		"tools":         delta(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`) + finish("tool_calls") + doneEvent,
+		"running usage": `data: {"choices":[{"index":0,"delta":{"content":"A"},"finish_reason":null}],"usage":{"total_tokens":9007199254740993,"x_cost":1.0}}` + "\n\n" + finish("stop") + doneEvent,
+		"other fields":  delta(`{"content":"","reasoning_details":[{"type":"reasoning.encrypted","data":"blob"}]}`) + content("Hi") + finish("stop") + doneEvent,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, problem, err := pass(text, stream.Options{})
+			require.NoError(t, err)
+			require.Nil(t, problem)
+			require.Equal(t, text, out)
+		})
+	}
+}
+
+// Broken streams of every kind come out whole (behaviour of section 0; bugs SSE, STR, TOOL).
+func TestRepairs(t *testing.T) {
+	t.Parallel()
+	const callA, callB = `"id":"a","type":"function","function":{"name":"f","arguments":"{\"q\":1}"}`, `"id":"b","type":"function","function":{"name":"g","arguments":"{\"q\":2}"}`
+	a, b := tool{"a", "f", "function", `{"q":1}`}, tool{"b", "g", "function", `{"q":2}`}
+	for name, tc := range map[string]struct {
+		text, content, finish string
+		tools                 []tool
+	}{
+		"STR-01 no [DONE]":                    {content("Hi") + finish("stop"), "Hi", "stop", nil},
+		"SSE-10 no blank line at the end":     {content("Hi") + strings.TrimSuffix(finish("stop"), "\n\n"), "Hi", "stop", nil},
+		"SSE-08 one value on several lines":   {"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"SSE-04 comments":                     {": PROCESSING\n\n" + content("Hi") + ": x\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"STR-06 choices null and absent":      {`data: {"choices":null}` + "\n\n" + content("Hi") + `data: {"choices":null,"usage":{"total_tokens":1}}` + "\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"STR-09 two finish reasons":           {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("tool_calls") + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
+		"STR-09 stop after a call":            {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
+		"finish reason is empty text":         {strings.Replace(content("Hi"), "null}", `""}`, 1) + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"[DONE] without a finish reason":      {content("Hi") + doneEvent, "Hi", "stop", nil},
+		"text after the finish":               {content("Hi") + finish("stop") + content("more") + doneEvent, "Hi", "stop", nil},
+		"error is null":                       {strings.Replace(content("Hi"), `"id"`, `"error":null,"id"`, 1) + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"TOOL-01 no index":                    {delta(`{"tool_calls":[{`+callA+`},{`+callB+`}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a, b}},
+		"TOOL-03 always index 0":              {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + delta(`{"tool_calls":[{"index":0,`+callB+`}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a, b}},
+		"TOOL-04 empty id, null name":         {delta(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`) + delta(`{"tool_calls":[{"index":0,"id":"","type":"","function":{"name":null,"arguments":"{\"q\":1}"}}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a}},
+		"TOOL-06 id and name come apart":      {delta(`{"tool_calls":[{"index":0,"id":"a"}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"name":"f"}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"q\":1}"}}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a}},
+		"TOOL-07 no arguments":                {delta(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f"}}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{{"a", "f", "function", "{}"}}},
+		"index begins at 1":                   {delta(`{"tool_calls":[{"index":1,`+callA+`}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a}},
+		"continuation without index":          {delta(`{"tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"q\""}}]}`) + delta(`{"tool_calls":[{"function":{"arguments":":1}"}}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a}},
+		"the next call without id, same slot": {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + delta(`{"tool_calls":[{"index":0,"id":"b","type":"function","function":{"name":"g"}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"q\":2}"}}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a, b}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, think := range []stream.Think{stream.ThinkOff, stream.ThinkSplit} {
+				out, problem, err := pass(tc.text, stream.Options{Think: think})
+				require.NoError(t, err)
+				require.Nil(t, problem)
+				got := readStrictly(t, out)
+				require.True(t, got.done)
+				require.Equal(t, tc.content, got.content[0])
+				require.Equal(t, tc.finish, got.finish[0])
+				require.Equal(t, tc.tools, got.tools[0])
+				require.Empty(t, got.usage)
+			}
+		})
+	}
+}
+
+// STR-07: exactly one usage chunk when asked for, none otherwise, wherever the upstream puts it.
+func TestUsageChunk(t *testing.T) {
+	t.Parallel()
+	groq := `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}}` + "\n\n"
+	for name, text := range map[string]string{
+		"own chunk":               content("Hi") + finish("stop") + usageChunk + doneEvent,
+		"before the finish":       content("Hi") + usageChunk + finish("stop") + doneEvent,
+		"twice":                   content("Hi") + finish("stop") + usageChunk + usageChunk + doneEvent,
+		"on the finish, as Groq":  content("Hi") + groq + doneEvent,
+		"both":                    content("Hi") + groq + usageChunk + doneEvent,
+		"without [DONE] after it": content("Hi") + finish("stop") + usageChunk,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, _, err := pass(text, stream.Options{IncludeUsage: true})
+			require.NoError(t, err)
+			got := readStrictly(t, out)
+			require.Len(t, got.usage, 1)
+			require.InDelta(t, 5, got.usage[0]["total_tokens"], 0)
+			require.Equal(t, "stop", got.finish[0])
+
+			out, _, err = pass(text, stream.Options{})
+			require.NoError(t, err)
+			require.Empty(t, readStrictly(t, out).usage)
+		})
+	}
+}
+
+// STR-15: running totals are not added up.
+func TestUsageIsTheLastOne(t *testing.T) {
+	t.Parallel()
+	f := stream.NewFilter(stream.Options{})
+	for _, text := range []string{`{"total_tokens":11}`, `{"total_tokens":12}`, `{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13}`} {
+		feed(t, f, `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"usage":`+text+"}\n\n")
+	}
+	require.Equal(t, stream.Usage{Prompt: 10, Completion: 3, Total: 13}, f.Usage())
+}
+
+// SSE-10c, STR-02, R-122: what breaks off is no answer.
+func TestBrokenOff(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text string
+		want error
+	}{
+		"nothing":             {"", classify.ErrEmptyAnswer},
+		"only comments":       {": hello\n\n: hello\n\n" + doneEvent, classify.ErrEmptyAnswer},
+		"only a role":         {delta(`{"role":"assistant"}`), classify.ErrEmptyAnswer},
+		"text without finish": {content("Hi"), classify.ErrTruncated},
+		"half a value":        {content("Hi") + `data: {"choices":[{"index":0,"delta":{},"finish_re`, classify.ErrTruncated},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, problem, err := pass(tc.text, stream.Options{})
+			require.Nil(t, problem)
+			require.ErrorIs(t, err, tc.want)
+		})
+	}
+}
+
+// R-122: errors inside the stream are found in every form.
+func TestProblems(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"object":         `data: {"error":{"message":"busy"}}` + "\n\n",
+		"text":           `data: {"error":"out of memory"}` + "\n\n",
+		"named event":    "event: error\ndata: {\"message\":\"x\"}\n\n",
+		"with choices":   `data: {"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}],"error":{"code":502}}` + "\n\n",
+		"bare JSON":      `{"error":{"message":"busy"}}` + "\n\n",
+		"array":          `data: [{"error":{"code":429}}]` + "\n\n",
+		"no choices":     `data: {"base_resp":{"status_code":1002}}` + "\n\n",
+		"Groq":           `data: {"choices":[],"x_groq":{"error":"over capacity"}}` + "\n\n",
+		"broken JSON":    "data: {\"choices\":[}\n\n",
+		"not JSON":       "data: boom\n\n",
+		"after the text": content("Hi") + `data: {"error":{"message":"died"}}` + "\n\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, problem, err := pass(delta(`{"role":"assistant"}`)+text, stream.Options{})
+			require.NoError(t, err)
+			require.NotNil(t, problem)
+		})
+	}
+}
+
+// STR-14: two choices keep their indexes; a stream is finished when both are.
+func TestTwoChoices(t *testing.T) {
+	t.Parallel()
+	f := stream.NewFilter(stream.Options{Choices: 2})
+	feed(t, f, `data: {"choices":[{"index":1,"delta":{"content":"X"},"finish_reason":"length"}]}`+"\n\n")
+	require.False(t, f.Finished())
+	feed(t, f, `data: {"choices":[{"index":0,"delta":{"content":"A"},"finish_reason":"stop"}]}`+"\n\n")
+	require.True(t, f.Finished())
+}

@@ -1,0 +1,169 @@
+package stream_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// client reads a stream as a strict client does and fails on what would confuse one.
+type client struct {
+	content, reasoning, finish map[int]string
+	tools                      map[int][]tool
+	usage                      []map[string]any
+	done                       bool
+	events                     int
+}
+
+type tool struct{ id, name, typ, args string }
+
+type wireChunk struct {
+	Choices *[]struct {
+		Index int
+		Delta struct {
+			Role             string
+			Content          *string
+			ReasoningContent string `json:"reasoning_content"`
+			Reasoning        string
+			ToolCalls        []struct {
+				Index    *int
+				ID       string
+				Type     string
+				Function struct{ Name, Arguments string }
+			} `json:"tool_calls"`
+		}
+		FinishReason *string `json:"finish_reason"`
+	}
+	Usage map[string]any
+	Error *json.RawMessage
+}
+
+func readStrictly(t testing.TB, text string) client {
+	t.Helper()
+	c := client{content: map[int]string{}, reasoning: map[int]string{}, finish: map[int]string{}, tools: map[int][]tool{}}
+	if text != "" {
+		require.True(t, strings.HasSuffix(text, "\n\n") || strings.HasSuffix(text, "\r\n\r\n"), "the last event is not ended: %q", text)
+	}
+	events := openai.NewReader(strings.NewReader(text), 0)
+	for {
+		e, err := events.Next()
+		if errors.Is(err, io.EOF) {
+			return c
+		}
+		require.NoError(t, err)
+		if e.Data == nil {
+			continue
+		}
+		require.False(t, c.done, "something follows [DONE]")
+		c.events++
+		if string(e.Data) == "[DONE]" {
+			c.done = true
+			continue
+		}
+		c.read(t, e.Data)
+	}
+}
+
+func (c *client) read(t testing.TB, data []byte) {
+	t.Helper()
+	var ch wireChunk
+	require.NoError(t, json.Unmarshal(data, &ch), "%s", data)
+	require.Nil(t, ch.Error, "%s", data)
+	require.NotNil(t, ch.Choices, "%s", data)
+	if len(*ch.Choices) == 0 && ch.Usage != nil {
+		c.usage = append(c.usage, ch.Usage)
+	}
+	for _, choice := range *ch.Choices {
+		i := choice.Index
+		require.Empty(t, c.finish[i], "something follows the finish reason: %s", data)
+		if choice.Delta.Content != nil {
+			c.content[i] += *choice.Delta.Content
+		}
+		if choice.Delta.ReasoningContent != "" {
+			c.reasoning[i] += choice.Delta.ReasoningContent
+		} else {
+			c.reasoning[i] += choice.Delta.Reasoning
+		}
+		for _, call := range choice.Delta.ToolCalls {
+			require.NotNil(t, call.Index, "%s", data)
+			n := *call.Index
+			require.LessOrEqual(t, n, len(c.tools[i]), "%s", data)
+			if n == len(c.tools[i]) {
+				require.NotEmpty(t, call.ID, "%s", data)
+				require.NotEmpty(t, call.Function.Name, "%s", data)
+				require.Equal(t, "function", call.Type, "%s", data)
+				c.tools[i] = append(c.tools[i], tool{id: call.ID, name: call.Function.Name, typ: call.Type})
+			}
+			c.tools[i][n].args += call.Function.Arguments
+		}
+		if choice.FinishReason != nil {
+			require.NotEmpty(t, *choice.FinishReason, "%s", data)
+			c.finish[i] = *choice.FinishReason
+		}
+	}
+}
+
+// pass runs the events of text through a filter as the relay does.
+func pass(text string, opts stream.Options) (out string, problem []byte, err error) {
+	f := stream.NewFilter(opts)
+	events := openai.NewReader(strings.NewReader(text), 0)
+	var all []byte
+	for {
+		e, readErr := events.Next()
+		if readErr != nil {
+			break
+		}
+		step := f.Event(nil, e)
+		all = append(all, step.Out...)
+		if step.Problem != nil && bad(step.Problem) {
+			return string(all), slices.Clone(step.Problem), nil
+		}
+		if step.Done {
+			break
+		}
+	}
+	end, err := f.End(nil)
+	if err != nil {
+		return string(f.Abort(all)), nil, err
+	}
+	return string(append(all, end...)), nil, nil
+}
+
+// bad asks the table about an event that may be an error, as the relay does.
+func bad(data []byte) bool {
+	v := classify.Of(classify.Answer{Status: 200, Body: data, Event: true})
+	return v.Class != classify.Success || !json.Valid(data)
+}
+
+func delta(d string) string {
+	return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":` + d + `,"finish_reason":null}]}` + "\n\n"
+}
+
+func content(s string) string {
+	return delta(`{"content":` + string(rawjson.AppendString(nil, s)) + `}`)
+}
+
+func finish(reason string) string {
+	return `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{},"finish_reason":"` + reason + `"}]}` + "\n\n"
+}
+
+const (
+	doneEvent  = "data: [DONE]\n\n"
+	usageChunk = `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}` + "\n\n"
+)
+
+func completion(text string) []byte {
+	encoded, _ := json.Marshal(text)
+	return fmt.Appendf(nil, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":%s},"finish_reason":"stop"}]}`, encoded)
+}
