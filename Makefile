@@ -1,0 +1,86 @@
+# Everything here works on a fresh clone with Go and make; `make help` lists the targets.
+
+SERVICES := ingress analyzer enricher dispatcher session-writer
+BINARIES := hydrallm $(SERVICES)
+VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+LDFLAGS  := -s -w -X hydrallm/shared/process.version=$(VERSION)
+
+TEST_TIMEOUT ?= 10m
+FUZZTIME     ?= 20s
+BENCH        ?= .
+BENCHTIME    ?= 1s
+
+# The directories of the modules of go.work, one per line; evaluated only where it is used.
+MODULES = $(shell go list -m -f '{{.Dir}}')
+# The binary of a tool that deploy/tools pins; it is built on the first use and cached by Go.
+TOOL = GOWORK=off go -C $(CURDIR)/deploy/tools tool -n
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## run the gateway in one process; without any configuration it is a demo with a mock upstream
+	@go run ./services/hydrallm/cmd/hydrallm $(ARGS)
+
+.PHONY: test
+test: ## vet and test every module with the race detector
+	go vet work
+	go test -race -timeout $(TEST_TIMEOUT) work
+
+.PHONY: build
+build: ## build bin/hydrallm and one binary per service
+	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/ \
+		$(foreach b,$(BINARIES),./services/$(b)/cmd/$(b))
+
+.PHONY: check
+check: tidy fmt vet lint race alone vuln ## everything that must hold before a change lands
+
+.PHONY: tidy
+tidy: ## fail when a go.mod or go.sum is not tidy
+	@for dir in $(MODULES); do echo "tidy $${dir#$(CURDIR)/}"; (cd $$dir && GOWORK=off go mod tidy -diff) || exit 1; done
+
+.PHONY: fmt
+fmt: ## fail when a file is not formatted or uses an idiom that go fix replaces
+	@out=$$(gofmt -l services shared); [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
+	@for dir in $(MODULES); do out=$$(cd $$dir && go fix -diff ./... 2>&1) || true; \
+		[ -z "$$out" ] || { echo "go fix has to say:"; echo "$$out"; exit 1; }; done
+
+.PHONY: vet
+vet:
+	go vet work
+	go vet -tags e2e ./services/hydrallm/e2e
+
+.PHONY: lint
+lint: ## run golangci-lint in every module
+	@lint=$$($(TOOL) golangci-lint) && for dir in $(MODULES); do \
+		echo "lint $${dir#$(CURDIR)/}"; (cd $$dir && "$$lint" run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
+
+.PHONY: race
+race: ## the tests with the race detector, never from the cache
+	go test -race -count 1 -timeout $(TEST_TIMEOUT) work
+
+.PHONY: alone
+alone: ## build and vet each module without the workspace, as somebody else would
+	@for dir in $(MODULES); do echo "alone $${dir#$(CURDIR)/}"; (cd $$dir && GOWORK=off go vet ./...) || exit 1; done
+
+.PHONY: vuln
+vuln: ## look for known vulnerabilities; needs the vulnerability database
+	@vuln=$$($(TOOL) govulncheck) && for dir in $(MODULES); do \
+		out=$$(cd $$dir && "$$vuln" ./... 2>&1); code=$$?; \
+		case "$$out" in *"fetching vulnerabilities"*|*"dial tcp"*) echo "vuln: the vulnerability database is not reachable, skipped"; exit 0;; esac; \
+		[ $$code -eq 0 ] || { echo "$$out"; exit 1; }; done
+
+.PHONY: bench
+bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s)
+	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) work
+
+.PHONY: fuzz
+fuzz: ## run every fuzz target for FUZZTIME each
+	@deploy/fuzz.sh $(FUZZTIME)
+
+.PHONY: e2e
+e2e: ## build the images, run the compose set and talk to it with the OpenAI SDK
+	@services/hydrallm/e2e/run.sh
