@@ -8,6 +8,7 @@ require (
 	github.com/prometheus/client_golang v1.25.0 // indirect
 	github.com/stretchr/testify v1.12.1 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
+	hydrallm/shared/testkit v0.0.0
 )
 
 replace hydrallm/shared => ../../shared

@@ -1,0 +1,87 @@
+// Package enricher is the service between decision and execution. It takes analyzed requests from the work stream and hands them on. It
+// never fails a request and never changes the decision.
+package enricher
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/telemetry"
+	"hydrallm/shared/topology"
+)
+
+const (
+	maxInFlight = 1024 // requests under way in one process
+	retryPause  = 500 * time.Millisecond
+)
+
+// Enricher hands requests on. It is a lifecycle.Service.
+type Enricher struct {
+	bus     *bus.Bus
+	log     *slog.Logger
+	handled *prometheus.CounterVec
+
+	work *bus.Consumer
+}
+
+// Ends of a delivery, as the label of the metric.
+const (
+	endForwarded = "forwarded" // handed on
+	endLate      = "late"      // nobody waits any more
+	endRetry     = "retry"     // handed back
+)
+
+// New makes an enricher that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
+func New(b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Enricher, error) {
+	handled := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Namespace: "hydrallm", Subsystem: "enricher", Name: "requests_total", Help: "Deliveries of requests by what the enricher did with them.",
+	}, []string{"end"})
+	for _, end := range []string{endForwarded, endLate, endRetry} {
+		handled.WithLabelValues(end) // shown as 0 from the start
+	}
+	if err := reg.Register(handled); err != nil {
+		return nil, fmt.Errorf("registering the metrics of the enricher: %w", err)
+	}
+	return &Enricher{bus: b, log: log, handled: handled}, nil
+}
+
+// Start begins to take requests.
+func (e *Enricher) Start(ctx context.Context) error {
+	work, err := e.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: maxInFlight}, e.handle)
+	if err != nil {
+		return err
+	}
+	e.work = work
+	return nil
+}
+
+// Stop takes no more requests and waits for those under way; what has not begun is handed back.
+func (e *Enricher) Stop(ctx context.Context) error { return e.work.Stop(ctx) }
+
+// handle settles one delivery. Doing it twice is harmless: the next stage stores a forwarded request once.
+func (e *Enricher) handle(ctx context.Context, w *bus.Work) {
+	ctx = telemetry.WithRequest(ctx, w.Request.ID)
+	end, err := e.settle(ctx, w)
+	e.handled.WithLabelValues(end).Inc()
+	if err != nil {
+		e.log.WarnContext(ctx, "handing a request on", slog.String("end", end), slog.Uint64("attempt", w.Attempt), slog.Any("error", err))
+	}
+}
+
+func (e *Enricher) settle(ctx context.Context, w *bus.Work) (end string, err error) {
+	if time.Now().After(w.Request.StartBy) {
+		w.Drop() // the ingress has answered 503
+		return endLate, w.Discard(ctx)
+	}
+	if err := w.Forward(ctx, subject.Enriched); err != nil {
+		w.Retry(retryPause)
+		return endRetry, err
+	}
+	return endForwarded, nil
+}

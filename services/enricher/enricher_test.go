@@ -1,0 +1,113 @@
+package enricher
+
+import (
+	"context"
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/topology"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+var _ lifecycle.Service = (*Enricher)(nil)
+
+const testWait = 15 * time.Second
+
+func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	defer cancel()
+	require.NoError(t, s.Stop(ctx))
+}
+
+// setup gives an enricher that has not started, and what reaches the dispatcher.
+func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	e, err := New(b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	next := make(chan *bus.Work, 8)
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(_ context.Context, w *bus.Work) {
+		w.Done()
+		next <- w
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { stop(t, c) })
+	return e, next
+}
+
+func publish(t *testing.T, e *Enricher, id string, startBy time.Duration) *contract.Request {
+	t.Helper()
+	req := &contract.Request{
+		ID: id, Ingress: "i1", Model: "m", StartBy: time.Now().Add(startBy),
+		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true},
+	}
+	require.NoError(t, e.bus.PublishWork(t.Context(), subject.Analyzed, req, []byte(`{"n":1.0}`)))
+	return req
+}
+
+func receive(t *testing.T, next <-chan *bus.Work) *bus.Work {
+	t.Helper()
+	select {
+	case w := <-next:
+		return w
+	case <-time.After(testWait):
+		t.Fatal("nothing arrived")
+		panic("unreachable")
+	}
+}
+
+// R-002: body and decision pass unchanged.
+func TestRequestsAreHandedOn(t *testing.T) {
+	t.Parallel()
+	e, next := setup(t)
+	require.NoError(t, e.Start(t.Context()))
+	defer stop(t, e)
+	late := publish(t, e, "late", -time.Millisecond)
+	sent := publish(t, e, "r1", time.Minute)
+	w := receive(t, next)
+	require.NotEqual(t, late.ID, w.Request.ID)
+	require.Equal(t, sent.ID, w.Request.ID)
+	require.Equal(t, sent.Decision, w.Request.Decision)
+	require.Equal(t, `{"n":1.0}`, string(w.Body))
+	require.Eventually(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endLate)) == 1 }, testWait, time.Millisecond)
+}
+
+// A request whose forwarding fails comes back.
+func TestFailedForwardIsRetried(t *testing.T) {
+	t.Parallel()
+	e, next := setup(t)
+	c, err := e.bus.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		if w.Attempt == 1 {
+			cancel()
+		}
+		e.handle(ctx, w)
+	})
+	require.NoError(t, err)
+	defer stop(t, c)
+	publish(t, e, "r1", time.Minute)
+	require.Equal(t, "r1", receive(t, next).Request.ID)
+	require.InDelta(t, 1, testutil.ToFloat64(e.handled.WithLabelValues(endRetry)), 0)
+}
+
+func TestStopToleratesAnEnricherThatNeverStarted(t *testing.T) {
+	t.Parallel()
+	e, _ := setup(t)
+	stop(t, e)
+}
