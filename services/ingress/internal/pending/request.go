@@ -1,0 +1,263 @@
+package pending
+
+import (
+	"sync"
+	"time"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+)
+
+// Client is the connection on which the answer is awaited.
+type Client interface {
+	// Gone says whether the other side has closed the connection. It does not block and is called from the table's goroutine.
+	Gone() bool
+	// Abort ends what blocks on the connection.
+	Abort()
+}
+
+// maxQueued bounds the bytes that wait for a client: what a worker may send ahead, and a frame beyond it.
+const maxQueued = bus.Window + bus.Window/2
+
+// Request is a request whose answer is awaited. Frames come in through its Table; one goroutine takes them out with Head and Next.
+type Request struct {
+	ID string
+
+	client  Client
+	startBy time.Time // when a request that nobody took is given up
+
+	mu      sync.Mutex
+	changed sync.Cond // on mu: something is there for Head or Next
+
+	attempt uint64 // frames of older attempts are ignored
+	next    uint64 // sequence number of the next frame of attempt
+	head    []byte // nil until the answer is committed
+	queue   [][]byte
+	queued  int
+	ended   bool
+	err     error
+	ping    bool // the client should get a sign of life
+	pings   bool // the answer is a stream that can carry one
+
+	// For the sweep.
+	heard     bool // a frame came since the last sweep
+	moved     bool // data came since the last sweep
+	taken     bool // a worker has shown itself
+	lastHeard time.Time
+	lastMoved time.Time
+}
+
+func newRequest(id string, client Client, startBy, now time.Time) *Request {
+	r := &Request{ID: id, client: client, startBy: startBy, lastHeard: now, lastMoved: now}
+	r.changed.L = &r.mu
+	return r
+}
+
+// Head waits until the answer is committed and gives the encoded contract.Head, or the reason why none will come.
+func (r *Request) Head() ([]byte, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for r.head == nil && r.err == nil {
+		r.changed.Wait()
+	}
+	if r.head == nil {
+		return nil, r.err
+	}
+	return r.head, nil
+}
+
+// Part is what Next gives: data, a request for a sign of life, the end, or an error. Data comes before the end or the error that follow it,
+// possibly in the same Part.
+type Part struct {
+	Data [][]byte
+	Ping bool
+	End  bool
+	Err  error
+}
+
+// Next waits for more of the answer. It takes over reuse, the Data of an earlier Part, as space for the queue. A sign of life is asked for
+// only when nothing else is there.
+func (r *Request) Next(reuse [][]byte) Part {
+	clear(reuse)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for len(r.queue) == 0 && !r.ended && r.err == nil && !r.ping {
+		r.changed.Wait()
+	}
+	p := Part{Data: r.queue, Ping: r.ping && len(r.queue) == 0, End: r.ended}
+	if !r.ended {
+		p.Err = r.err
+	}
+	r.queue, r.queued, r.ping = reuse[:0], 0, false
+	return p
+}
+
+// Ready says whether Next would not wait.
+func (r *Request) Ready() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0 || r.ended || r.err != nil
+}
+
+// SendPings makes Next ask for signs of life while the answer is silent.
+func (r *Request) SendPings() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pings = true
+}
+
+// deliver takes in the frames of one message. wanted is false when the request failed earlier, so that its worker should stop. An error
+// means that the request has just failed with it.
+func (r *Request) deliver(msg []byte) (wanted bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || r.ended {
+		return r.ended, nil
+	}
+	for f, bad := range contract.Frames(msg) {
+		if bad != nil {
+			err = ErrMalformed
+		} else {
+			err = r.accept(f)
+		}
+		if err != nil {
+			r.failLocked(err)
+			return true, err
+		}
+	}
+	r.changed.Signal()
+	return true, nil
+}
+
+// accept must be called with mu held.
+func (r *Request) accept(f contract.Frame) error {
+	if f.Attempt < r.attempt {
+		return nil
+	}
+	if f.Kind == contract.FrameWorking {
+		r.heard = true
+		return nil
+	}
+	if f.Attempt > r.attempt {
+		if r.head != nil {
+			return nil // only one attempt may answer
+		}
+		r.fence(f.Attempt)
+	}
+	r.heard = true
+	switch {
+	case f.Seq < r.next:
+		return nil // a duplicate
+	case f.Seq > r.next:
+		return ErrGap
+	case r.ended:
+		return ErrMalformed
+	}
+	r.next++
+	switch {
+	case f.Kind == contract.FrameHead && r.head == nil:
+		r.head = f.Payload
+	case f.Kind == contract.FrameData && r.head != nil:
+		return r.enqueue(f.Payload)
+	case f.Kind == contract.FrameEnd && r.head != nil:
+		r.ended = true
+	default:
+		return ErrMalformed
+	}
+	return nil
+}
+
+// enqueue must be called with mu held.
+func (r *Request) enqueue(data []byte) error {
+	if r.queued += len(data); r.queued > maxQueued {
+		return ErrOverflow
+	}
+	r.moved = true
+	r.queue = append(r.queue, data)
+	return nil
+}
+
+// fence makes attempt the only one that may answer. It must be called with mu held and before the commit.
+func (r *Request) fence(attempt uint64) { r.attempt, r.next = attempt, 0 }
+
+// claim decides about a redelivery (delivery rule 3). An error means that the request has just failed with it.
+func (r *Request) claim(attempt uint64) (contract.Verdict, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.err != nil || r.ended:
+		return contract.VerdictStop, nil
+	case r.head != nil && attempt > r.attempt:
+		// The message came back, so the worker that answers has died.
+		r.failLocked(ErrDied)
+		return contract.VerdictStop, ErrDied
+	case r.head != nil || attempt < r.attempt:
+		return contract.VerdictStop, nil
+	}
+	r.heard = true
+	r.fence(attempt)
+	return contract.VerdictRun, nil
+}
+
+// fail ends the request with err. It is false when the answer has ended already, one way or the other.
+func (r *Request) fail(err error) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || r.ended {
+		return false
+	}
+	r.failLocked(err)
+	return true
+}
+
+func (r *Request) failLocked(err error) {
+	r.err = err
+	r.changed.Signal()
+}
+
+// open says whether the answer has neither ended nor failed.
+func (r *Request) open() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.ended && r.err == nil
+}
+
+// sweep looks whether the request must be given up, or its client needs a sign of life. An error means that the request has just failed
+// with it.
+func (r *Request) sweep(now time.Time, limits Limits) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || r.ended {
+		return nil
+	}
+	if r.heard {
+		r.heard, r.taken, r.lastHeard = false, true, now
+	}
+	if err := r.overdue(now, limits); err != nil {
+		r.failLocked(err)
+		return err
+	}
+	if r.moved || r.head == nil {
+		r.moved, r.lastMoved = false, now
+	}
+	if r.pings && now.Sub(r.lastMoved) >= limits.Heartbeat {
+		r.ping, r.lastMoved = true, now
+		r.changed.Signal()
+	}
+	return nil
+}
+
+// overdue must be called with mu held.
+func (r *Request) overdue(now time.Time, limits Limits) error {
+	silent := now.Sub(r.lastHeard)
+	switch {
+	case !r.taken:
+		if now.After(r.startBy) {
+			return ErrNotTaken
+		}
+	case silent <= limits.Silence:
+	case r.head != nil || silent > limits.Queue:
+		return ErrLost
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+// Package pending keeps the requests whose answers an ingress awaits: it takes in reply frames, decides about redeliveries, and gives up
+// on what nobody works on or waits for any more.
+package pending
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"hydrallm/shared/contract"
+)
+
+// Canceller tells workers to stop; *bus.Bus is one.
+type Canceller interface {
+	Cancel(rid string) error
+}
+
+// Limits are the times after which something is done about a silence.
+type Limits struct {
+	Queue     time.Duration // how long a request waits for a worker
+	Grace     time.Duration // how much later the first sign of a worker may come
+	Silence   time.Duration // how long a worker may be silent
+	Heartbeat time.Duration // how long a stream may be silent before its client gets a sign of life
+}
+
+const (
+	shardCount = 64
+	sweepEvery = 250 * time.Millisecond
+)
+
+// Table holds the pending requests of one ingress. It is safe for concurrent use. A shard's lock is never held together with a request's.
+type Table struct {
+	limits  Limits
+	cancels Canceller
+	log     *slog.Logger
+	seed    maphash.Seed
+	shards  [shardCount]shard
+	size    atomic.Int64
+	failed  func(error) // told about every failure
+	strays  strays
+}
+
+type shard struct {
+	mu       sync.RWMutex
+	requests map[string]*Request
+}
+
+// NewTable makes an empty table. failed is called with the reason of every request that fails; it must not block.
+func NewTable(limits Limits, cancels Canceller, log *slog.Logger, failed func(error)) *Table {
+	t := &Table{limits: limits, cancels: cancels, log: log, seed: maphash.MakeSeed(), failed: failed}
+	for i := range t.shards {
+		t.shards[i].requests = map[string]*Request{}
+	}
+	return t
+}
+
+func (t *Table) shard(rid string) *shard { return &t.shards[maphash.String(t.seed, rid)%shardCount] }
+
+// Add registers a request. It must be called before the request is published, and Remove afterwards in any case.
+func (t *Table) Add(rid string, client Client, startBy time.Time) *Request {
+	r := newRequest(rid, client, startBy.Add(t.limits.Grace), time.Now())
+	s := t.shard(rid)
+	s.mu.Lock()
+	s.requests[rid] = r
+	s.mu.Unlock()
+	t.size.Add(1)
+	return r
+}
+
+// Remove forgets a request. If its answer is still open, whoever works on it is told to stop.
+func (t *Table) Remove(r *Request) {
+	s := t.shard(r.ID)
+	s.mu.Lock()
+	delete(s.requests, r.ID)
+	s.mu.Unlock()
+	t.size.Add(-1)
+	if r.open() {
+		t.cancel(r.ID) // a failed one was cancelled when it failed
+	}
+}
+
+// Len is the number of requests in the table.
+func (t *Table) Len() int { return int(t.size.Load()) }
+
+func (t *Table) find(rid string) *Request {
+	s := t.shard(rid)
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.requests[rid]
+}
+
+// Deliver takes in one reply message. It is a bus.ReplyHandler: it keeps msg and does not block.
+func (t *Table) Deliver(rid string, msg []byte) {
+	r := t.find(rid)
+	if r == nil {
+		t.stray(rid, msg)
+		return
+	}
+	switch wanted, err := r.deliver(msg); {
+	case err != nil:
+		t.report(r, err)
+		t.cancel(rid)
+	case !wanted:
+		t.stray(rid, msg)
+	}
+}
+
+// Claim decides whether the delivery counted attempt may run.
+func (t *Table) Claim(rid string, attempt uint64) contract.Verdict {
+	r := t.find(rid)
+	if r == nil {
+		return contract.VerdictStop
+	}
+	verdict, err := r.claim(attempt)
+	if err != nil {
+		t.report(r, err)
+		t.cancel(rid)
+	}
+	return verdict
+}
+
+// Fail ends r with err and tells whoever works on it to stop.
+func (t *Table) Fail(r *Request, err error) {
+	if r.fail(err) {
+		t.report(r, err)
+		t.cancel(r.ID)
+	}
+}
+
+// FailAll ends every request.
+func (t *Table) FailAll(err error) {
+	for r := range t.all() {
+		t.Fail(r, err)
+	}
+}
+
+// Run gives up requests that are overdue or whose clients have gone, until ctx ends.
+func (t *Table) Run(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			t.sweep(now)
+		}
+	}
+}
+
+func (t *Table) sweep(now time.Time) {
+	for r := range t.all() {
+		switch err := r.sweep(now, t.limits); {
+		case err != nil:
+			t.report(r, err)
+			t.cancel(r.ID)
+		case r.client.Gone():
+			t.Fail(r, ErrGone)
+			r.client.Abort()
+		}
+	}
+}
+
+// all goes over the requests without holding a lock while the caller looks at one.
+func (t *Table) all() func(yield func(*Request) bool) {
+	return func(yield func(*Request) bool) {
+		var list []*Request
+		for i := range t.shards {
+			s := &t.shards[i]
+			s.mu.RLock()
+			for _, r := range s.requests {
+				list = append(list, r)
+			}
+			s.mu.RUnlock()
+			for _, r := range list {
+				if !yield(r) {
+					return
+				}
+			}
+			clear(list)
+			list = list[:0]
+		}
+	}
+}
+
+func (t *Table) report(r *Request, err error) {
+	t.failed(err)
+	level := slog.LevelWarn
+	if errors.Is(err, ErrGone) {
+		level = slog.LevelDebug
+	}
+	t.log.Log(context.Background(), level, "answer given up", slog.String("rid", r.ID), slog.Any("error", err))
+}
+
+func (t *Table) cancel(rid string) {
+	if err := t.cancels.Cancel(rid); err != nil {
+		t.log.Warn("cancelling a request", slog.String("rid", rid), slog.Any("error", err))
+	}
+}
