@@ -1,0 +1,66 @@
+package slot
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+)
+
+// Local counts the calls of this process. The zero value is ready.
+type Local struct {
+	mu     sync.Mutex
+	counts map[string]*Usage
+}
+
+// Claim implements Claimer. It does no I/O, and its only error is ErrBusy.
+func (l *Local) Claim(_ context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
+	for i, c := range candidates {
+		if skip != nil && skip(i) {
+			continue
+		}
+		if l.take(c) {
+			return &Lease{from: l, id: c.ID}, i, nil
+		}
+	}
+	return nil, -1, ErrBusy
+}
+
+func (l *Local) take(c Candidate) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	u := l.counts[c.ID]
+	if u == nil {
+		if l.counts == nil {
+			l.counts = map[string]*Usage{}
+		}
+		u = &Usage{ID: c.ID}
+		l.counts[c.ID] = u
+	}
+	u.Limit = max(0, c.Limit)
+	if u.Limit > 0 && u.Active >= u.Limit {
+		return false
+	}
+	u.Active++
+	return true
+}
+
+func (l *Local) release(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.counts[id].Active--
+}
+
+// Active implements Claimer.
+func (l *Local) Active() []Usage {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]Usage, 0, len(l.counts))
+	for _, u := range l.counts {
+		all = append(all, *u)
+	}
+	slices.SortFunc(all, byID)
+	return all
+}
+
+func byID(a, b Usage) int { return cmp.Compare(a.ID, b.ID) }

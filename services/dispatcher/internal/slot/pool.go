@@ -1,0 +1,281 @@
+package slot
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// pool is the part of one limited upstream that belongs to this dispatcher. Callers leave their claims and releases here; one worker at a
+// time brings the store to the same state, and takes slots for all claims that wait by one swap. A release and a claim that meet need no
+// swap at all.
+type pool struct {
+	shared  *Shared
+	id, key string
+
+	mu      sync.Mutex
+	limit   int
+	held    int       // slots that calls of this process use; only the worker adds to it, so it stays within stored
+	stored  int       // slots that the store has under our name
+	until   time.Time // end of that lease
+	waiting []*claim
+	working bool // a worker runs, or is on its way
+
+	// The last known record. Only the worker uses it, and leave after the last worker.
+	record   record
+	revision uint64
+	known    bool
+}
+
+// claim is a caller that waits for a verdict. All but done is guarded by pool.mu.
+type claim struct {
+	done chan struct{} // closed with the verdict
+	err  error         // nil: granted
+	gone bool          // the caller does not wait any more
+}
+
+// claim takes a slot. The error is ErrBusy, ErrClosed, the end of ctx, or the store's.
+func (p *pool) claim(ctx context.Context, limit int) error {
+	p.mu.Lock()
+	p.limit = limit
+	c := &claim{done: make(chan struct{})}
+	p.waiting = append(p.waiting, c)
+	idle := !p.working
+	p.working = true
+	p.mu.Unlock()
+	if idle {
+		p.shared.start(p)
+	}
+	select {
+	case <-c.done:
+		return c.err
+	case <-ctx.Done():
+		return p.abandon(ctx, c)
+	}
+}
+
+// abandon ends the wait of a claim; what was granted meanwhile goes back.
+func (p *pool) abandon(ctx context.Context, c *claim) error {
+	p.mu.Lock()
+	c.gone = true
+	granted := false
+	select {
+	case <-c.done:
+		granted = c.err == nil
+	default:
+	}
+	p.mu.Unlock()
+	if granted {
+		p.release()
+	}
+	return context.Cause(ctx)
+}
+
+func (p *pool) release() {
+	p.mu.Lock()
+	p.held--
+	idle := !p.working
+	p.working = true
+	p.mu.Unlock()
+	if idle {
+		p.shared.start(p)
+	}
+}
+
+func (p *pool) usage() Usage {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return Usage{ID: p.id, Active: p.held, Limit: p.limit}
+}
+
+// due tells whether the lease should be renewed: a third of its time has passed.
+func (p *pool) due(now time.Time) bool {
+	return p.stored > 0 && now.After(p.until.Add(-2*p.shared.ttl/3))
+}
+
+// begin reserves the worker's place when there is something to write that nobody writes.
+func (p *pool) begin() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.working || p.held == p.stored && !p.due(time.Now()) {
+		return false
+	}
+	p.working = true
+	return true
+}
+
+// stop ends the work. Whoever waits gets err; told is how many did.
+func (p *pool) stop(err error) (told int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.working = false
+	told = len(p.waiting)
+	p.answer(told, 0, err)
+	return told
+}
+
+// settle is the worker: it goes on until the store says what is true here and nobody waits.
+func (p *pool) settle(ctx context.Context) {
+	for {
+		want, idle := p.wanted()
+		if idle {
+			return
+		}
+		err := p.write(ctx, want)
+		if err == nil {
+			continue
+		}
+		if ctx.Err() != nil {
+			err = ErrClosed
+		}
+		if told := p.stop(err); told == 0 && ctx.Err() == nil { // the heartbeat tries again
+			p.shared.log.Warn("slots can't be written to the store", slog.String("upstream", p.id), slog.Any("error", err))
+		}
+		return
+	}
+}
+
+// demand is what the worker has to bring about.
+type demand struct {
+	limit, held, stored int
+	claims              int  // callers that wait
+	due                 bool // the lease must be renewed
+}
+
+// wanted reads the demand. When there is none, the worker has lost its place and must end.
+func (p *pool) wanted() (d demand, idle bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.dropGone()
+	d = demand{limit: p.limit, held: p.held, stored: p.stored, claims: len(p.waiting), due: p.due(time.Now())}
+	if d.claims == 0 && d.held == d.stored && !d.due {
+		p.working = false
+		return d, true
+	}
+	return d, false
+}
+
+// write makes one step: it decides how many claims are granted, writes the new count, and answers. A lost swap is tried again with what
+// the winner wrote; it never means busy.
+func (p *pool) write(ctx context.Context, d demand) error {
+	for {
+		fresh := !p.known
+		if err := p.read(ctx); err != nil {
+			return err
+		}
+		now := time.Now()
+		free := d.limit - p.record.others(p.shared.owner, now) - d.held
+		grant := min(max(free, 0), d.claims)
+		if grant < d.claims && !fresh {
+			p.known = false // somebody may have released: only a fresh record may say busy
+			continue
+		}
+		count := d.held + grant
+		if count == d.stored && !d.due {
+			p.granted(d.claims, grant, d.stored, time.Time{})
+			return nil
+		}
+		until := now.Add(p.shared.ttl)
+		won, err := p.swap(ctx, p.record.with(p.shared.owner, count, now, until))
+		if err != nil {
+			return err
+		}
+		if won {
+			p.granted(d.claims, grant, count, until)
+			return nil
+		}
+	}
+}
+
+// read fetches the record unless it is known.
+func (p *pool) read(ctx context.Context) error {
+	if p.known {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	value, revision, err := p.shared.kv.Get(ctx, p.key)
+	if err != nil {
+		return err
+	}
+	if p.record, err = decodeRecord(value); err != nil {
+		return err
+	}
+	p.revision, p.known = revision, true
+	return nil
+}
+
+// swap writes the record. After an error or a lost race the record is unknown.
+func (p *pool) swap(ctx context.Context, next record) (won bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
+	defer cancel()
+	p.known = false
+	revision, err := p.shared.kv.Swap(ctx, p.key, next.encode(), p.revision)
+	if err != nil || revision == 0 {
+		return false, err
+	}
+	p.record, p.revision, p.known = next, revision, true
+	return true, nil
+}
+
+// granted takes in what the store says now and answers the first claims; zero until means that nothing was written.
+func (p *pool) granted(claims, grant, stored int, until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !until.IsZero() {
+		p.stored, p.until = stored, until
+	}
+	p.held += p.answer(claims, grant, ErrBusy)
+}
+
+// answer gives the first n callers their verdict: as many as grant get a slot, the rest err. It gives how many slots were taken; callers
+// that have gone take none.
+func (p *pool) answer(n, grant int, err error) (taken int) {
+	for _, c := range p.waiting[:n] {
+		switch {
+		case c.gone:
+			continue
+		case taken < grant:
+			taken++
+		default:
+			c.err = err
+		}
+		close(c.done)
+	}
+	p.waiting = append(p.waiting[:0], p.waiting[n:]...)
+	return taken
+}
+
+func (p *pool) dropGone() {
+	kept := p.waiting[:0]
+	for _, c := range p.waiting {
+		if !c.gone {
+			kept = append(kept, c)
+		}
+	}
+	p.waiting = kept
+}
+
+// leave takes our share out of the store, after the last worker.
+func (p *pool) leave(ctx context.Context) error {
+	p.mu.Lock()
+	stored := p.stored
+	p.mu.Unlock()
+	for stored > 0 {
+		if err := p.read(ctx); err != nil {
+			return err
+		}
+		now := time.Now()
+		won, err := p.swap(ctx, p.record.with(p.shared.owner, 0, now, now))
+		if err != nil {
+			return err
+		}
+		if won {
+			p.mu.Lock()
+			p.stored, stored = 0, 0
+			p.mu.Unlock()
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+package slot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+// KV is a store that all dispatchers share. Its compare-and-swap must be linearizable.
+type KV interface {
+	// Get gives the value of a key and its revision; revision 0 means that there is none.
+	Get(ctx context.Context, key string) (value []byte, revision uint64, err error)
+	// Swap stores value if the key still has the given revision, where 0 means that it must not exist. It gives the new revision, or 0 when
+	// somebody else was faster; that is no error.
+	Swap(ctx context.Context, key string, value []byte, revision uint64) (uint64, error)
+}
+
+const (
+	// DefaultTTL is how long a dispatcher may be silent before its slots count as free. The clocks of the dispatchers must agree to a
+	// fraction of it.
+	DefaultTTL = 15 * time.Second
+
+	storeTimeout = 2 * time.Second // of one operation on the store
+)
+
+// Config is what a dispatcher brings.
+type Config struct {
+	Owner string        // name of this process, unique among all that live
+	TTL   time.Duration // 0 = DefaultTTL; the same for all dispatchers
+}
+
+// Shared hands out slots whose limits hold over all dispatchers that use the same store. Candidates without a limit are counted in this
+// process only. The slots of a dispatcher that dies come back when its leases expire.
+type Shared struct {
+	kv    KV
+	owner string
+	ttl   time.Duration
+	log   *slog.Logger
+
+	unlimited Local
+	work      chan *pool    // pools that want a worker
+	cancel    func()        // stops run
+	done      chan struct{} // closed when run and its workers have ended
+
+	mu    sync.Mutex
+	pools map[string]*pool
+}
+
+// NewShared starts the heartbeat that keeps the leases of this process alive. Close ends it.
+func NewShared(ctx context.Context, kv KV, cfg Config, log *slog.Logger) *Shared {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s := &Shared{
+		kv: kv, owner: cfg.Owner, ttl: cfg.TTL, log: log,
+		work: make(chan *pool), cancel: cancel, done: make(chan struct{}), pools: map[string]*pool{},
+	}
+	if s.ttl == 0 {
+		s.ttl = DefaultTTL
+	}
+	go s.run(ctx)
+	return s
+}
+
+// Claim implements Claimer. The error is ErrBusy, ErrClosed, the end of ctx, or what kept the store from answering.
+func (s *Shared) Claim(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
+	result := ErrBusy
+	for i, c := range candidates {
+		if skip != nil && skip(i) {
+			continue
+		}
+		if c.Limit <= 0 {
+			lease, _, err := s.unlimited.Claim(ctx, candidates[i:i+1], nil)
+			return lease, i, err
+		}
+		switch err := s.pool(c.ID).claim(ctx, c.Limit); {
+		case err == nil:
+			return &Lease{from: s, id: c.ID}, i, nil
+		case errors.Is(err, ErrBusy):
+		case ctx.Err() != nil || errors.Is(err, ErrClosed):
+			return nil, -1, err
+		default:
+			result = fmt.Errorf("claiming a slot of %s: %w", c.ID, err)
+		}
+	}
+	return nil, -1, result
+}
+
+// Active implements Claimer.
+func (s *Shared) Active() []Usage {
+	all := s.unlimited.Active()
+	for _, p := range s.all() {
+		all = append(all, p.usage())
+	}
+	slices.SortFunc(all, byID)
+	return all
+}
+
+// Close stops the heartbeat and gives everything back that this process still holds. Calls must have ended by then; a claim gets ErrClosed.
+// It gives up at the end of ctx: what is left expires.
+func (s *Shared) Close(ctx context.Context) error {
+	s.cancel()
+	<-s.done
+	var errs []error
+	for _, p := range s.all() {
+		errs = append(errs, p.leave(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *Shared) release(id string) { s.pool(id).release() }
+
+func (s *Shared) pool(id string) *pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.pools[id]
+	if p == nil {
+		p = &pool{shared: s, id: id, key: keyOf(id)}
+		s.pools[id] = p
+	}
+	return p
+}
+
+func (s *Shared) all() []*pool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*pool, 0, len(s.pools))
+	for _, p := range s.pools {
+		all = append(all, p)
+	}
+	return all
+}
+
+// run owns the workers of the pools and the heartbeat. It does no I/O itself, so a pool never waits long for its worker.
+func (s *Shared) run(ctx context.Context) {
+	defer close(s.done)
+	var workers sync.WaitGroup
+	defer workers.Wait()
+	beat := time.NewTicker(s.ttl / 3)
+	defer beat.Stop()
+	for {
+		select {
+		case p := <-s.work:
+			workers.Go(func() { p.settle(ctx) })
+		case <-beat.C:
+			for _, p := range s.all() {
+				if p.begin() {
+					workers.Go(func() { p.settle(ctx) })
+				}
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// start finds a worker for a pool that has begun.
+func (s *Shared) start(p *pool) {
+	select {
+	case s.work <- p:
+	case <-s.done:
+		p.stop(ErrClosed)
+	}
+}

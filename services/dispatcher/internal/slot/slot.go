@@ -1,0 +1,69 @@
+package slot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+)
+
+// Errors of a claim.
+var (
+	ErrBusy   = errors.New("every candidate is at its limit")
+	ErrClosed = errors.New("slots are closed")
+)
+
+// Candidate is an upstream that may serve a request.
+type Candidate struct {
+	ID    string
+	Limit int // of calls at the same time; 0 means that there is none
+}
+
+// Claimer hands out slots. Implementations are safe for concurrent use.
+type Claimer interface {
+	// Claim takes a slot of the first candidate, in the given order, that is below its limit, and gives its index. Candidates for which skip
+	// says true are passed over, such as those that the request has tried (R-142); skip may be nil and runs without any lock held. The
+	// error is ErrBusy when nothing is free: no slot is taken then. Any other error means that a limit could not be checked; a candidate
+	// further down is taken in preference to it.
+	Claim(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error)
+
+	// Active lists the upstreams that were claimed so far, in the order of their names.
+	Active() []Usage
+}
+
+var (
+	_ Claimer = (*Local)(nil)
+	_ Claimer = (*Shared)(nil)
+)
+
+// Usage is the load of an upstream.
+type Usage struct {
+	ID     string `json:"id"`
+	Active int    `json:"active"` // calls of this process that run now
+	Limit  int    `json:"limit"`  // 0 means none
+}
+
+// String is the form for logs: active[id]=2/4, or active[id]=2/inf without a limit.
+func (u Usage) String() string {
+	if u.Limit <= 0 {
+		return fmt.Sprintf("active[%s]=%d/inf", u.ID, u.Active)
+	}
+	return fmt.Sprintf("active[%s]=%d/%d", u.ID, u.Active, u.Limit)
+}
+
+// Lease is a slot that a call holds. It must be released; Release is the thing to defer as soon as the claim succeeded, so that a panic
+// can't keep the slot.
+type Lease struct {
+	from     releaser
+	id       string
+	released atomic.Bool
+}
+
+type releaser interface{ release(id string) }
+
+// Release gives the slot back. Only the first call does; it does not wait for the network. A nil Lease has nothing to give back.
+func (l *Lease) Release() {
+	if l != nil && !l.released.Swap(true) {
+		l.from.release(l.id)
+	}
+}

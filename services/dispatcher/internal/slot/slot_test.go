@@ -1,0 +1,285 @@
+package slot_test
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/slot/slottest"
+	"hydrallm/shared/testkit/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func TestLocal(t *testing.T) {
+	t.Parallel()
+	slottest.Run(t, func(*testing.T) slot.Claimer { return &slot.Local{} })
+}
+
+func TestShared(t *testing.T) {
+	t.Parallel()
+	for name, delay := range map[string]time.Duration{"fast store": 0, "slow store": time.Millisecond} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			slottest.RunShared(t, func(_ *testing.T, clients int) []slot.KV {
+				var m slottest.Memory
+				kvs := make([]slot.KV, clients)
+				for i := range kvs {
+					kvs[i] = m.Client(delay)
+				}
+				return kvs
+			})
+		})
+	}
+}
+
+func TestUsage(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "active[a]=2/4", slot.Usage{ID: "a", Active: 2, Limit: 4}.String())
+	require.Equal(t, "active[a]=0/inf", slot.Usage{ID: "a"}.String())
+	var none *slot.Lease
+	none.Release()
+}
+
+var one = []slot.Candidate{{ID: "a", Limit: 1}}
+
+func start(t *testing.T, kv slot.KV, owner string) *slot.Shared {
+	t.Helper()
+	return slot.NewShared(t.Context(), kv, slot.Config{Owner: owner}, slog.New(slog.DiscardHandler))
+}
+
+func stop(t *testing.T, all ...*slot.Shared) {
+	t.Helper()
+	for _, s := range all {
+		require.NoError(t, s.Close(t.Context()))
+	}
+}
+
+// a lease is renewed as long as the call runs, and expires when its owner falls silent.
+func TestLeaseLivesWithItsOwner(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		mute := &slottest.Cuttable{KV: m.Client(time.Millisecond)}
+		first, second := start(t, mute, "first"), start(t, m.Client(time.Millisecond), "second")
+		lease, _, err := first.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+		for range 60 {
+			time.Sleep(5 * time.Second)
+			_, _, err := second.Claim(t.Context(), one, nil)
+			require.ErrorIs(t, err, slot.ErrBusy)
+		}
+		mute.Cut(true)
+		time.Sleep(slot.DefaultTTL / 3)
+		_, _, err = second.Claim(t.Context(), one, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		time.Sleep(slot.DefaultTTL)
+		other, _, err := second.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+
+		// The first comes back, ends its call, and does not disturb the second.
+		mute.Cut(false)
+		lease.Release()
+		time.Sleep(slot.DefaultTTL)
+		_, _, err = first.Claim(t.Context(), one, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		other.Release()
+		synctest.Wait()
+		time.Sleep(10 * time.Millisecond)
+		again, _, err := first.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+		again.Release()
+		stop(t, first, second)
+	})
+}
+
+// A store that forgets is told again by the next heartbeat.
+func TestStoreForgets(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		first, second := start(t, m.Client(0), "first"), start(t, m.Client(0), "second")
+		lease, _, err := first.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+		m.Clear()
+		time.Sleep(slot.DefaultTTL)
+		_, _, err = second.Claim(t.Context(), one, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		lease.Release()
+		stop(t, first, second)
+		require.Equal(t, map[string]string{"slot.YQ": "{}"}, m.Values())
+	})
+}
+
+// A store that is out of reach can't vouch for a limit: a candidate without one serves, and nothing else does.
+func TestStoreOutOfReach(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		kv := &slottest.Cuttable{KV: m.Client(0)}
+		s := start(t, kv, "first")
+		kv.Cut(true)
+		_, index, err := s.Claim(t.Context(), one, nil)
+		require.ErrorIs(t, err, slottest.ErrCut)
+		require.NotErrorIs(t, err, slot.ErrBusy)
+		require.Equal(t, -1, index)
+		lease, index, err := s.Claim(t.Context(), append(one[:1:1], slot.Candidate{ID: "b"}), nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, index)
+		lease.Release()
+
+		kv.Cut(false)
+		lease, _, err = s.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+		kv.Cut(true)
+		lease.Release() // can't be written now
+		time.Sleep(time.Second)
+		kv.Cut(false)
+		time.Sleep(slot.DefaultTTL / 3) // the heartbeat writes it
+		require.Equal(t, map[string]string{"slot.YQ": "{}"}, m.Values())
+		stop(t, s)
+	})
+}
+
+// A record that nobody can read is no licence to exceed the limit.
+func TestUnreadableRecord(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		m.Put("slot.YQ", []byte("junk"))
+		s := start(t, m.Client(0), "first")
+		_, _, err := s.Claim(t.Context(), one, nil)
+		require.ErrorContains(t, err, "reading a record of slots")
+		stop(t, s)
+	})
+}
+
+// SLOT-03: a caller that gave up takes no slot, however the grant and the hang-up meet.
+func TestHangUpDuringClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		s := start(t, m.Client(10*time.Millisecond), "first")
+		for wait := range 60 {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(wait)*time.Millisecond)
+			lease, _, err := s.Claim(ctx, one, nil)
+			if err != nil {
+				require.ErrorIs(t, err, context.DeadlineExceeded)
+			}
+			lease.Release()
+			cancel()
+			time.Sleep(time.Second)
+			require.Equal(t, "active[a]=0/1", s.Active()[0].String())
+			require.NotContains(t, m.Values()["slot.YQ"], "first", "given up after %d ms", wait)
+		}
+		stop(t, s)
+	})
+}
+
+// Claims that come together share a swap, and a release that meets a claim needs none.
+func TestClaimsShareSwaps(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		s := start(t, m.Client(time.Millisecond), "first")
+		many := []slot.Candidate{{ID: "a", Limit: 100}}
+		leases := make(chan *slot.Lease, 100)
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				if lease, _, err := s.Claim(t.Context(), many, nil); err == nil {
+					leases <- lease
+				}
+			})
+		}
+		wg.Wait()
+		require.Len(t, leases, 100)
+		require.LessOrEqual(t, m.Swaps(), 3)
+		close(leases)
+		for lease := range leases {
+			lease.Release()
+		}
+		time.Sleep(time.Second)
+		require.LessOrEqual(t, m.Swaps(), 6)
+		stop(t, s)
+	})
+}
+
+// Close gives back what is left, refuses claims, and lets late releases pass.
+func TestClose(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		first, second := start(t, m.Client(time.Millisecond), "first"), start(t, m.Client(time.Millisecond), "second")
+		lease, _, err := first.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+		stop(t, first)
+		other, _, err := second.Claim(t.Context(), one, nil)
+		require.NoError(t, err)
+		lease.Release()
+		_, _, err = first.Claim(t.Context(), one, nil)
+		require.ErrorIs(t, err, slot.ErrClosed)
+		other.Release()
+		stop(t, second)
+		stop(t, first, second)
+	})
+}
+
+// A claim that waits for the store when the process stops is told so.
+func TestCloseDuringClaim(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		s := start(t, m.Client(time.Second), "first")
+		result := make(chan error, 1)
+		go func() {
+			_, _, err := s.Claim(t.Context(), one, nil)
+			result <- err
+		}()
+		time.Sleep(1500 * time.Millisecond)
+		stop(t, s)
+		require.ErrorIs(t, <-result, slot.ErrClosed)
+		require.Empty(t, m.Values())
+	})
+}
+
+func BenchmarkLocal(b *testing.B) {
+	var l slot.Local
+	candidates := []slot.Candidate{{ID: "a", Limit: 1}, {ID: "b", Limit: 1000}}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			lease, _, err := l.Claim(b.Context(), candidates, nil)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			lease.Release()
+		}
+	})
+}
+
+// The cost of the bookkeeping itself: the store answers at once.
+func BenchmarkShared(b *testing.B) {
+	var m slottest.Memory
+	s := slot.NewShared(b.Context(), m.Client(0), slot.Config{Owner: "first"}, slog.New(slog.DiscardHandler))
+	candidates := []slot.Candidate{{ID: "a", Limit: 1000}}
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			lease, _, err := s.Claim(b.Context(), candidates, nil)
+			if err != nil {
+				b.Error(err)
+				return
+			}
+			lease.Release()
+		}
+	})
+	require.NoError(b, s.Close(context.WithoutCancel(b.Context())))
+}

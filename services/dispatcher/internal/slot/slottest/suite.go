@@ -1,0 +1,332 @@
+package slottest
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/slot"
+)
+
+// Run checks what every slot.Claimer must do. claimer gives a fresh one per subtest.
+func Run(t *testing.T, claimer func(t *testing.T) slot.Claimer) {
+	t.Helper()
+	for name, check := range map[string]func(*testing.T, slot.Claimer){
+		"first in order wins":            firstInOrder,
+		"nothing free takes nothing":     busyTakesNothing,
+		"tried candidates are passed":    skipsTried,
+		"no limit is counted":            unlimitedIsCounted,
+		"released once":                  releasedOnce,
+		"released after a panic":         releasedAfterPanic,
+		"exact under concurrent claims":  exact,
+		"exact under claims and hang-up": exactWithHangUps,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			check(t, claimer(t))
+		})
+	}
+}
+
+// settle bounds the wait for a release to be seen by a claim of another owner.
+const (
+	settle = 5 * time.Second
+	poll   = 5 * time.Millisecond
+)
+
+func claim(t *testing.T, c slot.Claimer, candidates ...slot.Candidate) (*slot.Lease, int) {
+	t.Helper()
+	lease, index, err := c.Claim(t.Context(), candidates, nil)
+	require.NoError(t, err)
+	return lease, index
+}
+
+func requireIdle(t *testing.T, claimers ...slot.Claimer) {
+	t.Helper()
+	for _, c := range claimers {
+		for _, u := range c.Active() {
+			require.Zero(t, u.Active, u.String())
+		}
+	}
+}
+
+// R-144, section 19 scenario 1: the first in the list whenever it is free.
+func firstInOrder(t *testing.T, c slot.Claimer) {
+	a, b := slot.Candidate{ID: "a", Limit: 1}, slot.Candidate{ID: "b", Limit: 1}
+	first, i := claim(t, c, a, b)
+	require.Zero(t, i)
+	second, i := claim(t, c, a, b)
+	require.Equal(t, 1, i)
+	first.Release()
+	third, i := claim(t, c, a, b)
+	require.Zero(t, i)
+	require.Equal(t, []slot.Usage{{ID: "a", Active: 1, Limit: 1}, {ID: "b", Active: 1, Limit: 1}}, c.Active())
+	second.Release()
+	third.Release()
+	requireIdle(t, c)
+}
+
+// R-141, section 19 scenario 2: refused at once, and nothing is held afterwards.
+func busyTakesNothing(t *testing.T, c slot.Claimer) {
+	a, b := slot.Candidate{ID: "a", Limit: 2}, slot.Candidate{ID: "b", Limit: 1}
+	var leases []*slot.Lease
+	for range 3 {
+		l, _ := claim(t, c, a, b)
+		leases = append(leases, l)
+	}
+	for range 5 {
+		lease, index, err := c.Claim(t.Context(), []slot.Candidate{a, b}, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		require.Equal(t, -1, index)
+		lease.Release() // a refused claim has nothing to give back
+	}
+	require.Equal(t, []slot.Usage{{ID: "a", Active: 2, Limit: 2}, {ID: "b", Active: 1, Limit: 1}}, c.Active())
+	for _, l := range leases {
+		l.Release()
+	}
+	requireIdle(t, c)
+	_, _, err := c.Claim(t.Context(), nil, nil)
+	require.ErrorIs(t, err, slot.ErrBusy)
+}
+
+// what the request has tried is not claimed again.
+func skipsTried(t *testing.T, c slot.Claimer) {
+	all := []slot.Candidate{{ID: "a", Limit: 1}, {ID: "b", Limit: 1}, {ID: "c", Limit: 1}}
+	tried := map[int]bool{0: true, 1: true}
+	lease, i, err := c.Claim(t.Context(), all, func(i int) bool { return tried[i] })
+	require.NoError(t, err)
+	require.Equal(t, 2, i)
+	lease.Release()
+	_, _, err = c.Claim(t.Context(), all, func(int) bool { return true })
+	require.ErrorIs(t, err, slot.ErrBusy)
+	requireIdle(t, c)
+}
+
+// 0 is no limit, and still counted.
+func unlimitedIsCounted(t *testing.T, c slot.Claimer) {
+	var leases []*slot.Lease
+	for range 100 {
+		l, _ := claim(t, c, slot.Candidate{ID: "free"})
+		leases = append(leases, l)
+	}
+	require.Equal(t, "active[free]=100/inf", c.Active()[0].String())
+	l, _ := claim(t, c, slot.Candidate{ID: "bound", Limit: 3})
+	require.Equal(t, "active[bound]=1/3", c.Active()[0].String())
+	l.Release()
+	for _, l := range leases {
+		l.Release()
+	}
+	requireIdle(t, c)
+}
+
+// exactly once.
+func releasedOnce(t *testing.T, c slot.Claimer) {
+	a := slot.Candidate{ID: "a", Limit: 2}
+	first, _ := claim(t, c, a)
+	second, _ := claim(t, c, a)
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(first.Release)
+	}
+	wg.Wait()
+	require.Equal(t, 1, c.Active()[0].Active)
+	third, _ := claim(t, c, a)
+	_, _, err := c.Claim(t.Context(), []slot.Candidate{a}, nil)
+	require.ErrorIs(t, err, slot.ErrBusy)
+	second.Release()
+	third.Release()
+	requireIdle(t, c)
+}
+
+// also when the call panics.
+func releasedAfterPanic(t *testing.T, c slot.Claimer) {
+	require.Panics(t, func() {
+		l, _ := claim(t, c, slot.Candidate{ID: "a", Limit: 1})
+		defer l.Release()
+		panic("call")
+	})
+	l, _ := claim(t, c, slot.Candidate{ID: "a", Limit: 1})
+	l.Release()
+	requireIdle(t, c)
+}
+
+// 50 concurrent claims on a limit of 4 give exactly 4, again and again.
+func exact(t *testing.T, c slot.Claimer) {
+	for round := range 20 {
+		requireExact(t, "a"+strconv.Itoa(round%3), c)
+	}
+	requireIdle(t, c)
+}
+
+// requireExact lets the claimers make 50 claims each on one upstream with limit 4. A slot that was released a moment ago may need a moment
+// until other owners see it.
+func requireExact(t *testing.T, id string, claimers ...slot.Claimer) {
+	t.Helper()
+	candidates := []slot.Candidate{{ID: id, Limit: 4}}
+	var mu sync.Mutex
+	var leases []*slot.Lease
+	var refused atomic.Int32
+	var wg sync.WaitGroup
+	for _, c := range claimers {
+		for range 50 {
+			wg.Go(func() {
+				lease, _, err := c.Claim(t.Context(), candidates, nil)
+				if err != nil {
+					refused.Add(1)
+					return
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				leases = append(leases, lease)
+			})
+		}
+	}
+	wg.Wait()
+	require.Len(t, leases, 4)
+	require.EqualValues(t, len(claimers)*50-4, refused.Load())
+	for _, l := range leases {
+		l.Release()
+	}
+}
+
+// SLOT-01, SLOT-03: whatever claims, ends and hang-ups do, never more than the limit, and nothing leaks.
+func exactWithHangUps(t *testing.T, c slot.Claimer) {
+	requireNeverAbove(t, c)
+	requireIdle(t, c)
+}
+
+func requireNeverAbove(t *testing.T, claimers ...slot.Claimer) {
+	t.Helper()
+	const limit = 3
+	candidates := []slot.Candidate{{ID: "busy", Limit: limit}}
+	var load gauge
+	var wg sync.WaitGroup
+	for g := range 8 {
+		c := claimers[g%len(claimers)]
+		wg.Go(func() {
+			for range 60 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
+				lease, _, err := c.Claim(ctx, candidates, nil)
+				if err == nil {
+					load.add(1)
+					<-ctx.Done()
+					load.add(-1)
+					lease.Release()
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	require.LessOrEqual(t, load.most, limit)
+	require.Positive(t, load.most)
+}
+
+// gauge counts what runs at the same time.
+type gauge struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+func (g *gauge) add(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now += n
+	g.most = max(g.most, g.now)
+}
+
+// RunShared checks what slot.Shared must do on a store. store gives a fresh store per subtest, seen by as many clients as asked for. The
+// suite waits for leases of a second to expire.
+func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
+	t.Helper()
+	owners := func(t *testing.T, n int) []slot.Claimer {
+		t.Helper()
+		all := make([]slot.Claimer, n)
+		for i, kv := range store(t, n) {
+			all[i] = start(t, kv, "owner-"+strconv.Itoa(i), 10*time.Second)
+		}
+		return all
+	}
+	t.Run("one owner", func(t *testing.T) {
+		t.Parallel()
+		Run(t, func(t *testing.T) slot.Claimer { return owners(t, 1)[0] })
+	})
+	t.Run("the limit holds over all owners", func(t *testing.T) {
+		t.Parallel()
+		all := owners(t, 3)
+		for round := range 5 {
+			requireExact(t, "x"+strconv.Itoa(round), all...)
+		}
+		requireNeverAbove(t, all...)
+		requireIdle(t, all...)
+	})
+	t.Run("a lost swap is not busy", func(t *testing.T) {
+		t.Parallel()
+		all := owners(t, 4)
+		for round := range 10 {
+			candidates := []slot.Candidate{{ID: "y" + strconv.Itoa(round), Limit: len(all)}}
+			errs := make(chan error, len(all))
+			for _, c := range all {
+				go func() {
+					_, _, err := c.Claim(t.Context(), candidates, nil)
+					errs <- err
+				}()
+			}
+			for range all {
+				require.NoError(t, <-errs)
+			}
+		}
+	})
+	t.Run("a release is seen by the others", func(t *testing.T) {
+		t.Parallel()
+		all := owners(t, 2)
+		a := []slot.Candidate{{ID: "a", Limit: 1}}
+		lease, _, err := all[0].Claim(t.Context(), a, nil)
+		require.NoError(t, err)
+		_, _, err = all[1].Claim(t.Context(), a, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		lease.Release()
+		requireSoon(t, all[1], a).Release()
+	})
+	t.Run("slots of a dead owner come back", func(t *testing.T) { // R-145, section 19 scenario 23
+		t.Parallel()
+		kvs := store(t, 2)
+		dead := &Cuttable{KV: kvs[0]}
+		first, second := start(t, dead, "dead", time.Second), start(t, kvs[1], "alive", time.Second)
+		a := []slot.Candidate{{ID: "a", Limit: 1}}
+		lease, _, err := first.Claim(t.Context(), a, nil)
+		require.NoError(t, err)
+		dead.Cut(true)
+		_, _, err = second.Claim(t.Context(), a, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		requireSoon(t, second, a).Release()
+		lease.Release()
+	})
+}
+
+// requireSoon claims until a slot is free.
+func requireSoon(t *testing.T, c slot.Claimer, candidates []slot.Candidate) (lease *slot.Lease) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		l, _, err := c.Claim(t.Context(), candidates, nil)
+		lease = l
+		return err == nil
+	}, settle, poll)
+	return lease
+}
+
+func start(t *testing.T, kv slot.KV, owner string, ttl time.Duration) *slot.Shared {
+	t.Helper()
+	s := slot.NewShared(t.Context(), kv, slot.Config{Owner: owner, TTL: ttl}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() {
+		_ = s.Close(context.WithoutCancel(t.Context())) // fails where the store is cut off
+	})
+	return s
+}
