@@ -1,0 +1,76 @@
+package dispatcher
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/config"
+	"hydrallm/shared/telemetry"
+)
+
+// newExecutor assembles what runs requests.
+func newExecutor(cfg Config, client *upstream.Client, breakers *breaker.Set, log *slog.Logger, reg prometheus.Registerer) (*execute.Executor, error) {
+	all, err := chains(cfg.Gateway)
+	if err != nil {
+		return nil, err
+	}
+	r := cfg.Gateway.Resilience
+	return &execute.Executor{
+		Chains: all, Client: client, Breakers: permits{breakers}, Secrets: scrubber(cfg.Gateway), Log: log,
+		Metrics: execute.NewMetrics(reg),
+		Limits: execute.Limits{
+			MaxHops: r.MaxHops, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
+		},
+	}, nil
+}
+
+// newBreakers gives each upstream a breaker with the channel preset (C-08).
+func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer, opened func(channel string)) (*breaker.Set, error) {
+	transitions := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hydrallm_breaker_transitions_total", Help: "Changes of state of circuit breakers.",
+	}, []string{"upstream", "to"})
+	reg.MustRegister(transitions)
+	c := cfg.Resilience.ChannelBreaker
+	preset := breaker.Config{Consecutive: c.Consecutive, Failures: c.Failures, Window: c.Window, OpenFor: c.OpenFor, HalfOpen: c.HalfOpen}
+	channels := map[string]breaker.Config{}
+	for _, u := range cfg.Upstreams {
+		channels[u.ID] = preset
+	}
+	return breaker.NewSet(channels, func(channel string, t breaker.Transition) {
+		transitions.WithLabelValues(channel, t.To.String()).Inc()
+		level := slog.LevelInfo
+		if t.To == breaker.Open {
+			level = slog.LevelWarn
+		}
+		telemetry.Event(context.Background(), log, level, "breaker", "upstream", channel, "from", t.From, "to", t.To, "failures", t.Failures,
+			"open_for", t.OpenFor, "remote", t.Remote)
+		if t.To == breaker.Open && !t.Remote {
+			opened(channel)
+		}
+	})
+}
+
+// permits is the breakers as the executor sees them.
+type permits struct{ set *breaker.Set }
+
+var _ execute.Breakers = permits{}
+
+func (p permits) Ready(channel string) bool { return p.set.Get(channel).Ready() }
+
+func (p permits) Acquire(channel string) (execute.Permit, bool) {
+	permit, ok := p.set.Get(channel).Acquire()
+	if !ok {
+		return nil, false
+	}
+	return &permit, true
+}
+
+func (p permits) OpenFor(channel string) time.Duration {
+	return p.set.Get(channel).Snapshot().Remaining
+}

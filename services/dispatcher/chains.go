@@ -1,0 +1,109 @@
+package dispatcher
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/config"
+	"hydrallm/shared/openai"
+)
+
+// chains builds what serves each catalogue model. Channels are shared between models, patches are not.
+func chains(cfg *config.Config) (map[string]*execute.Chain, error) {
+	channels := map[string]*execute.Channel{}
+	for _, u := range cfg.Upstreams {
+		p, _ := cfg.Provider(u.Provider)
+		channels[u.ID] = channel(u, p)
+	}
+	all := map[string]*execute.Chain{}
+	for _, m := range cfg.Models {
+		if !m.Usable() {
+			continue
+		}
+		var links []execute.Link
+		for _, id := range m.Upstreams {
+			u, _ := cfg.Upstream(id)
+			p, _ := cfg.Provider(u.Provider)
+			patch, err := openai.CompilePatch(p.Patch, u.Patch, m.Patch)
+			if err != nil {
+				return nil, fmt.Errorf("reading the patches of model %q at upstream %q: %w", m.Name, id, err)
+			}
+			links = append(links, execute.Link{Channel: channels[id], Patch: patch})
+		}
+		all[m.Name] = execute.NewChain(m.Name, links)
+	}
+	return all, nil
+}
+
+func channel(u config.Upstream, p config.Provider) *execute.Channel {
+	c := &execute.Channel{
+		ID: u.ID, Provider: p.ID, Vendor: vendor(p), Model: u.Model, URL: operation(p.URL, "/chat/completions"), Limit: u.Limit,
+		Think: think(u.ThinkTags), SessionHeader: p.SessionHeader, HeadersTimeout: p.HeadersTimeout, RequestTimeout: p.RequestTimeout,
+		Header: http.Header{},
+	}
+	for name, value := range p.Headers {
+		c.Header.Set(name, value.Reveal())
+	}
+	for _, k := range p.Keys {
+		c.Keys = append(c.Keys, k.Value.Reveal())
+	}
+	return c
+}
+
+// operation puts the path of an operation behind a base URL, before its query.
+func operation(base, path string) string {
+	url, query, found := strings.Cut(base, "?")
+	if found {
+		return url + path + "?" + query
+	}
+	return url + path
+}
+
+// vendors are the hosts whose habits the table of errors knows.
+var vendors = map[string]string{
+	"generativelanguage.googleapis.com": "gemini", "api.groq.com": "groq", "api.cerebras.ai": "cerebras",
+	"api.anthropic.com": "anthropic", "openrouter.ai": "openrouter", "api.deepseek.com": "deepseek", "api.mistral.ai": "mistral",
+}
+
+// vendor names the maker of a provider where it is known.
+func vendor(p config.Provider) string {
+	switch p.ID {
+	case "gemini", "groq", "cerebras", "ollama", "opencode", "openclaw":
+		return p.ID
+	}
+	for host, name := range vendors {
+		if strings.Contains(p.URL, "://"+host+"/") {
+			return name
+		}
+	}
+	if p.Dialect != "openai" {
+		return p.Dialect
+	}
+	return ""
+}
+
+func think(t config.ThinkTags) stream.Think {
+	switch t {
+	case config.ThinkSplit:
+		return stream.ThinkSplit
+	case config.ThinkStrip:
+		return stream.ThinkStrip
+	case config.ThinkOff:
+	}
+	return stream.ThinkOff
+}
+
+// scrubber removes known secrets from text that leaves the gateway. Short ones are left: they would garble ordinary words.
+func scrubber(cfg *config.Config) *strings.Replacer {
+	const shortest = 6
+	var pairs []string
+	for _, s := range cfg.Secrets() {
+		if len(s) >= shortest {
+			pairs = append(pairs, s, config.Mask(s))
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}

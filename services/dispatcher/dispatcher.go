@@ -1,0 +1,212 @@
+// Package dispatcher is the service that calls upstreams: it takes decided requests from the work stream, walks the chain of channels,
+// and streams the answer to the ingress that owns the client.
+package dispatcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/services/dispatcher/internal/usage"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/telemetry"
+	"hydrallm/shared/topology"
+)
+
+// Config is what a dispatcher needs to know.
+type Config struct {
+	ID      string         // unique among dispatchers that run at the same time; one NATS subject token
+	Gateway *config.Config // providers, upstreams, models, resilience
+	Version string
+	Alone   bool // the only dispatcher: slots need no shared store
+}
+
+// maxInFlight bounds the requests under way in one process; more wait in the stream.
+const maxInFlight = 20000
+
+// Dispatcher runs requests. It is a lifecycle.Service.
+type Dispatcher struct {
+	cfg      Config
+	bus      *bus.Bus
+	log      *slog.Logger
+	client   *upstream.Client
+	breakers *breaker.Set
+	slots    slot.Claimer
+	shared   *slot.Shared // slots when it is not alone
+	exec     *execute.Executor
+	usage    *usage.Recorder
+	state    *state
+
+	work    *bus.Consumer
+	control *bus.Subscription
+	queries *bus.Service
+}
+
+// New checks the configuration. Nothing runs before Start.
+func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Dispatcher, error) {
+	d := &Dispatcher{cfg: cfg, bus: b, log: log}
+	d.state = newState(cfg.ID, b, log)
+	var err error
+	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, d.state.note); err != nil {
+		return nil, err
+	}
+	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
+	if d.exec, err = newExecutor(cfg, d.client, d.breakers, log, reg); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// Start begins to take requests.
+func (d *Dispatcher) Start(ctx context.Context) error {
+	if err := d.start(ctx); err != nil {
+		return errors.Join(err, d.Stop(ctx))
+	}
+	return nil
+}
+
+func (d *Dispatcher) start(ctx context.Context) error {
+	if err := d.openSlots(ctx); err != nil {
+		return err
+	}
+	var err error
+	d.usage = usage.NewRecorder(d.bus)
+	if d.control, err = d.bus.SubscribeControl(); err != nil {
+		return err
+	}
+	ops := map[string]bus.QueryHandler{"status": d.status}
+	if d.queries, err = d.bus.Serve(ctx, topology.Dispatcher, microVersion(d.cfg.Version), ops); err != nil {
+		return err
+	}
+	if d.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight}, d.handle); err != nil {
+		return err
+	}
+	return d.state.start(ctx)
+}
+
+// openSlots counts in this process alone, or together with other dispatchers through leases.
+func (d *Dispatcher) openSlots(ctx context.Context) error {
+	d.slots = &slot.Local{}
+	if !d.cfg.Alone {
+		bucket, err := d.bus.Bucket(ctx, subject.SlotsBucket)
+		if err != nil {
+			return err
+		}
+		d.shared = slot.NewShared(ctx, slotStore{bucket}, slot.Config{Owner: d.cfg.ID}, d.log)
+		d.slots = d.shared
+	}
+	d.exec.Slots, d.state.slots, d.state.breakers = d.slots, d.slots, d.breakers
+	return nil
+}
+
+// Stop takes no more requests, lets those under way finish until ctx ends, and hands back the rest.
+func (d *Dispatcher) Stop(ctx context.Context) error {
+	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(), d.control.Stop()}
+	if d.usage != nil {
+		d.usage.Stop()
+	}
+	if d.shared != nil {
+		errs = append(errs, d.shared.Close(ctx))
+	}
+	d.client.Close()
+	return errors.Join(errs...)
+}
+
+// handle runs one delivery of a request.
+func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
+	ctx = telemetry.WithRequest(ctx, w.Request.ID)
+	if w.Request.Decision == nil {
+		d.settle(ctx, w, w.Dead(ctx, topology.Dispatcher, "request without a decision"))
+		return
+	}
+	if run := d.mayRun(ctx, w); !run {
+		return
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	reply := d.bus.OpenReply(w.Request, w.Attempt, func() { cancel(classify.ErrClientGone) })
+	defer reply.Close()
+	w.OnWorking(func() {
+		if err := reply.Working(); err != nil {
+			d.log.DebugContext(ctx, "sending a sign of life", slog.Any("error", err))
+		}
+	})
+	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Attempt - 1)}, reply)
+	if out.HandBack {
+		w.Retry(0)
+		return
+	}
+	d.record(ctx, w, out.Usage)
+}
+
+// mayRun applies the rules for requests that are late and for redeliveries (delivery rule 3). When it is false the delivery is settled.
+func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
+	if w.Attempt == 1 {
+		if time.Now().After(w.Request.StartBy) {
+			w.Drop() // the ingress has answered 503
+			return false
+		}
+		return true
+	}
+	verdict, err := d.bus.Claim(ctx, w.Request, w.Attempt)
+	switch {
+	case err == nil && verdict == contract.VerdictRun:
+		return true
+	case err == nil, errors.Is(err, bus.ErrNoOwner):
+		d.record(ctx, w, lost(w))
+	default:
+		d.log.WarnContext(ctx, "asking the owner of a redelivered request", slog.Any("error", err))
+		w.Retry(time.Second)
+	}
+	return false
+}
+
+// lost is the ledger entry of a request whose worker died and which nobody will finish. If its worker had recorded it before it died,
+// the entry of the same id is already there and this one is ignored.
+func lost(w *bus.Work) contract.Usage {
+	u := contract.Usage{
+		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Endpoint: w.Request.Endpoint, Model: w.Request.Model,
+		Stream: w.Request.Stream, Status: "error: SERVICE_UNAVAILABLE", RoutingReason: w.Request.Decision.Reason,
+		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), At: time.Now().UTC(),
+	}
+	for range w.Attempt - 1 {
+		u.Attempts = append(u.Attempts, contract.Attempt{Outcome: "lost", Reason: "worker died"})
+	}
+	return u
+}
+
+// record stores the usage and then settles the request. Its answer is out already; nobody waits here.
+func (d *Dispatcher) record(ctx context.Context, w *bus.Work, u contract.Usage) {
+	// The client's leaving must not lose the ledger entry of what it cost.
+	ctx = context.WithoutCancel(ctx)
+	err := d.usage.Record(ctx, u)
+	d.settle(ctx, w, errors.Join(err, w.Discard(ctx)))
+}
+
+func (d *Dispatcher) settle(ctx context.Context, w *bus.Work, err error) {
+	if err != nil {
+		d.log.WarnContext(ctx, "closing a request", slog.Any("error", err))
+	}
+	w.Done()
+}
+
+// microVersion makes a version that NATS micro accepts; builds without one are 0.0.0.
+func microVersion(v string) string {
+	var major, minor, patch int
+	if n, err := fmt.Sscanf(v, "%d.%d.%d", &major, &minor, &patch); err != nil || n != 3 {
+		return "0.0.0"
+	}
+	return fmt.Sprintf("%d.%d.%d", major, minor, patch)
+}

@@ -1,0 +1,97 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/openai"
+)
+
+var errTooLong = errors.New("answer is larger than the limit")
+
+// readAll reads a whole JSON answer.
+func readAll(r io.Reader, length int64) ([]byte, error) {
+	if length > maxJSONBody {
+		return nil, errTooLong
+	}
+	body, err := io.ReadAll(io.LimitReader(r, maxJSONBody+1))
+	if err == nil && len(body) > maxJSONBody {
+		err = errTooLong
+	}
+	return body, err
+}
+
+// passJSON passes a JSON answer on, as a stream if the client asked for one (STR-10).
+func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Reader) classify.Verdict {
+	body, err := readAll(r, resp.Length)
+	if err != nil {
+		return a.cutOff(ctx, resp.Context(), err)
+	}
+	if v := classify.Of(a.answerOf(resp, body)); v.Class != classify.Success {
+		return v
+	}
+	if !gjson.ValidBytes(body) {
+		return classify.Transport(context.Background(), classify.ErrTruncated)
+	}
+	a.countUsage(stream.UsageOf(body))
+	if a.req.Stream {
+		return a.deliver(ctx, contentEvents, stream.Synthesize(nil, body, a.streamOptions()))
+	}
+	return a.deliver(ctx, contentJSON, stream.Completion(body, a.streamOptions()))
+}
+
+// collect turns an event stream into the JSON answer that the client asked for.
+func (a *attempt) collect(ctx context.Context, resp *upstream.Response, r io.Reader) classify.Verdict {
+	events := openai.NewReader(r, maxEvent)
+	all := stream.NewCollector(a.streamOptions())
+	for !all.Done() {
+		event, err := events.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return a.cutOff(ctx, resp.Context(), err)
+		}
+		problem, err := all.Add(event)
+		if err != nil {
+			return classify.Transport(context.Background(), err)
+		}
+		if problem != nil {
+			if v, bad := a.eventVerdict(resp, problem); bad {
+				return v
+			}
+		}
+	}
+	body, err := all.Completion()
+	if err != nil {
+		return classify.Transport(context.Background(), err)
+	}
+	a.countUsage(all.Usage())
+	return a.deliver(ctx, contentJSON, body)
+}
+
+const (
+	contentJSON   = "application/json"
+	contentEvents = "text/event-stream; charset=utf-8"
+)
+
+// deliver sends a whole answer.
+func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) classify.Verdict {
+	success := classify.Verdict{Class: classify.Success}
+	a.begin()
+	a.settle(success)
+	if err := errors.Join(a.sink.Head(a.head(contentType)), a.sink.Data(ctx, body)); err != nil {
+		return a.cutOff(ctx, ctx, err)
+	}
+	return success
+}
+
+func (a *attempt) streamOptions() stream.Options {
+	return stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.IncludeUsage}
+}

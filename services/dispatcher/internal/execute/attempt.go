@@ -1,0 +1,221 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// Outcomes of an attempt, the closed set of label values of its metric.
+const (
+	attemptSuccess   = "success"
+	attemptFailed    = "failed"
+	attemptCancelled = "cancelled"
+	attemptLost      = "lost"
+)
+
+// Bounds of what is read of an answer.
+const (
+	maxErrorBody = 256 << 10
+	maxJSONBody  = 64 << 20
+	drainLimit   = 100 * time.Millisecond
+)
+
+// attempt is one upstream call of a run.
+type attempt struct {
+	*run
+	claimed
+	keyIndex int
+	started  time.Time
+	status   int  // HTTP status of the upstream
+	released bool // slot and permit are settled
+	answered bool // the client has at least the status line
+}
+
+// call makes one upstream call and tells what to do next. With classify.Done the client has its answer.
+func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
+	a := &attempt{run: r, claimed: c, started: time.Now()}
+	defer a.settle(classify.Verdict{Class: classify.Cancelled}) // after a panic; otherwise it is settled already
+	r.logAccepted(ctx, a)
+	verdict := a.exchange(ctx)
+	a.settle(verdict)
+	a.record(ctx, verdict)
+	r.last = verdict
+	switch {
+	case a.answered:
+		return classify.Done, nil
+	case verdict.Class == classify.Cancelled:
+		return classify.Stop, errStopped
+	}
+	if verdict.Wait > 0 && (r.wait == 0 || verdict.Wait < r.wait) {
+		r.wait = verdict.Wait
+	}
+	step := verdict.Next(r.job.Request.Decision.Strict)
+	if step == classify.RetryOnce && r.misfired {
+		step = classify.Final
+	}
+	if step == classify.Final {
+		return step, r.passThrough(verdict)
+	}
+	r.misfired = r.misfired || step == classify.RetryOnce
+	r.reasons = append(r.reasons, verdict.Reason)
+	return step, nil
+}
+
+// passThrough is the error of a request that is at fault itself: status and message are the upstream's.
+func (r *run) passThrough(v classify.Verdict) error {
+	return &fault.Fault{
+		Kind: fault.Refused, HTTPStatus: v.Status, Message: r.Secrets.Replace(v.Message),
+		ErrorType: r.Secrets.Replace(v.Type), Code: r.Secrets.Replace(v.Code), Param: r.Secrets.Replace(v.Param),
+	}
+}
+
+// settle gives slot and permit back, exactly once. It comes before the last bytes reach the client, so that a client that goes on
+// at once finds the slot free.
+func (a *attempt) settle(v classify.Verdict) {
+	if a.released {
+		return
+	}
+	a.released = true
+	a.lease.Release()
+	switch {
+	case v.Class == classify.Success:
+		a.permit.Success()
+	case v.Breaker:
+		a.permit.Failure()
+	default:
+		a.permit.Release()
+	}
+}
+
+// record adds the call to the ledger.
+func (a *attempt) record(ctx context.Context, v classify.Verdict) {
+	outcome := attemptFailed
+	switch v.Class {
+	case classify.Success:
+		outcome = attemptSuccess
+	case classify.Cancelled:
+		outcome = attemptCancelled
+	}
+	a.usage.Attempts = append(a.usage.Attempts, contract.Attempt{
+		Upstream: a.Channel.ID, Provider: a.Channel.Provider, Outcome: outcome, Reason: v.Reason, Status: a.status,
+		DurationMS: time.Since(a.started).Milliseconds(),
+	})
+	a.usage.Provider, a.usage.Upstream, a.usage.UpstreamModel, a.usage.KeyIndex = a.Channel.Provider, a.Channel.ID, a.Channel.Model, a.keyIndex
+	a.usage.Status = usageStatus(v)
+	a.Metrics.attempt(a.Channel, v, time.Since(a.started))
+	a.logEnd(ctx, v)
+}
+
+func usageStatus(v classify.Verdict) string {
+	switch v.Class {
+	case classify.Success:
+		return "success"
+	case classify.Cancelled:
+		return "cancelled"
+	}
+	return "error: " + v.Class.Category()
+}
+
+// exchange makes the call and passes a good answer on.
+func (a *attempt) exchange(ctx context.Context) classify.Verdict {
+	resp, err := a.Client.Do(ctx, a.build(ctx))
+	if err != nil {
+		return a.cutOff(ctx, ctx, err)
+	}
+	a.status = resp.Status
+	if resp.Status/100 != 2 {
+		defer resp.Close()
+		return a.judge(ctx, resp, resp.Body)
+	}
+	body, kind, err := sniff(resp)
+	switch {
+	case err != nil:
+		resp.Close()
+		return a.cutOff(ctx, resp.Context(), err)
+	case kind == bodyEvents:
+		return a.passEvents(ctx, resp, body)
+	case kind == bodyJSON:
+		defer resp.Close()
+		return a.passJSON(ctx, resp, body)
+	default:
+		defer resp.Close()
+		return a.judge(ctx, resp, body)
+	}
+}
+
+// cutOff classifies a call that ended without a whole answer. What ended the request shows in ctx, what ended the call in callCtx.
+func (a *attempt) cutOff(ctx, callCtx context.Context, err error) classify.Verdict {
+	switch {
+	case ctx.Err() == nil:
+		return classify.Transport(callCtx, err)
+	case errors.Is(context.Cause(ctx), classify.ErrClientGone):
+		return classify.Transport(ctx, err)
+	default: // the process is stopping or the whole request took too long: nobody's failure either
+		return classify.Verdict{Class: classify.Cancelled, Reason: "stopped"}
+	}
+}
+
+// judge classifies an answer by its body, which is not passed on.
+func (a *attempt) judge(ctx context.Context, resp *upstream.Response, r io.Reader) classify.Verdict {
+	body, _ := io.ReadAll(io.LimitReader(r, maxErrorBody)) // one that breaks off is judged by what came
+	if ctx.Err() != nil {
+		return a.cutOff(ctx, ctx, nil)
+	}
+	return classify.Of(a.answerOf(resp, body))
+}
+
+func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer {
+	return classify.Answer{Provider: a.Channel.Vendor, Status: resp.Status, Header: resp.Header, Body: body}
+}
+
+// build prepares the request for the channel, from the client's body each time.
+func (a *attempt) build(ctx context.Context) upstream.Call {
+	body := a.req.AppendUpstream(nil, openai.Rewrite{Model: a.Channel.Model, Patch: a.Patch})
+	header := a.Channel.Header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", "application/json")
+	if a.req.Stream {
+		header.Set("Accept", "text/event-stream")
+	} else {
+		header.Set("Accept", "application/json")
+	}
+	if index, key, ok := a.Channel.pickKey(); ok {
+		a.keyIndex = index
+		header.Set("Authorization", "Bearer "+key)
+	}
+	if name := a.Channel.SessionHeader; name != "" {
+		header.Del(name)
+		if id, ok := a.Dialogues.ID(ctx, rawjson.Get(body, "messages")); ok {
+			header.Set(name, id)
+		}
+	}
+	return upstream.Call{
+		URL: a.Channel.URL, Header: header, Body: body, Stream: a.req.Stream,
+		HeadersTimeout: a.Channel.HeadersTimeout, RequestTimeout: a.Channel.RequestTimeout,
+	}
+}
+
+// head gives the status line and headers that disclose who answered.
+func (a *attempt) head(contentType string) contract.Head {
+	return contract.Head{Status: http.StatusOK, Header: [][2]string{
+		{"Content-Type", contentType},
+		{"X-Gateway-Provider", a.Channel.Provider},
+		{"X-Gateway-Upstream", a.Channel.ID},
+		{"X-Gateway-Model", a.Channel.Model},
+		{"X-Gateway-Attempts", fmt.Sprint(len(a.usage.Attempts) + 1)},
+		{"X-Routing-Reason", a.job.Request.Decision.Reason},
+	}}
+}

@@ -1,0 +1,207 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+)
+
+// Limits are the resilience settings that apply to every request.
+type Limits struct {
+	MaxHops         int           // upstream calls per request
+	GateTimeout     time.Duration
+	IdleTimeout     time.Duration // between two upstream bytes after the commit; 0 = none
+	RequestDeadline time.Duration // whole client request; 0 = none
+}
+
+// Breakers say which channels may be called. They are known by the id of the channel.
+type Breakers interface {
+	// Ready reads whether Acquire would succeed now; it takes nothing.
+	Ready(channel string) bool
+	Acquire(channel string) (Permit, bool)
+	// OpenFor is how long the channel stays open from now, 0 when it is not open.
+	OpenFor(channel string) time.Duration
+}
+
+// Permit is the leave to make one call. It ends in exactly one of the three; later calls do nothing.
+type Permit interface {
+	Success()
+	Failure()
+	Release() // the call says nothing about the channel
+}
+
+// Dialogues gives the id of the dialogue that the messages of a final body belong to. ok is false when there is none to give.
+type Dialogues interface {
+	ID(ctx context.Context, messages []byte) (id string, ok bool)
+}
+
+// Executor runs requests. It is safe for concurrent use.
+type Executor struct {
+	Chains    map[string]*Chain // by catalogue model
+	Client    *upstream.Client
+	Breakers  Breakers
+	Slots     slot.Claimer
+	Dialogues Dialogues
+	Limits    Limits
+	Secrets   *strings.Replacer // removes known keys from text that leaves the gateway
+	Log       *slog.Logger
+	Metrics   *Metrics
+}
+
+// Job is one request to run.
+type Job struct {
+	Request *contract.Request
+	Body    []byte // the client's JSON
+	Lost    int    // attempts of workers that died; they count against the hop budget
+}
+
+// Outcome tells what became of a job.
+type Outcome struct {
+	Usage    contract.Usage
+	HandBack bool // the process is stopping and nothing is committed: another worker should run the job
+}
+
+// run is the state of one job.
+type run struct {
+	*Executor
+	job      Job
+	req      *openai.Request
+	sink     Sink
+	usage    contract.Usage
+	tried    map[*Channel]bool
+	busy     bool             // a channel was passed over for lack of a slot
+	misfired bool             // the one retry of a misfiring model is used up
+	last     classify.Verdict // of the attempt before
+	wait     time.Duration
+	reasons  []string
+	started  time.Time
+}
+
+// Run answers the job through sink. Cancelling ctx with classify.ErrClientGone stops it without an answer; any other cause means that the
+// process is stopping.
+func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
+	r := &run{Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, started: time.Now()}
+	r.usage = contract.Usage{
+		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint, Model: job.Request.Model,
+		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
+	}
+	for range job.Lost {
+		r.usage.Attempts = append(r.usage.Attempts, contract.Attempt{Outcome: attemptLost, Reason: "worker died"})
+	}
+	if e.Limits.RequestDeadline > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadlineCause(ctx, job.Request.ReceivedAt.Add(e.Limits.RequestDeadline), classify.ErrTotalTimeout)
+		defer cancel()
+	}
+	return r.finish(ctx, r.answer(ctx))
+}
+
+// errStopped says that a job ended without an answer of ours: the client left or the process is stopping.
+var errStopped = errors.New("stopped")
+
+// answer walks the chain. nil means that the client has an answer, or as much of one as there will be.
+func (r *run) answer(ctx context.Context) error {
+	chain, ok := r.Chains[r.job.Request.Decision.Model]
+	if !ok {
+		return &fault.Fault{Kind: fault.ModelNotFound, Param: "model", Message: "The model " + quoted(r.job.Request.Model) + " does not exist"}
+	}
+	req, err := openai.ScanRequest(r.job.Body)
+	if err != nil {
+		return &fault.Fault{Kind: fault.Invalid, Message: "The request body is not valid JSON", Cause: err}
+	}
+	r.req = req
+	for hop := r.job.Lost; hop < r.Limits.MaxHops; hop++ {
+		c, ok := r.claim(ctx, chain)
+		if !ok {
+			break
+		}
+		next, err := r.call(ctx, c)
+		if err != nil || next == classify.Done {
+			return err
+		}
+	}
+	return r.exhausted(ctx, chain)
+}
+
+// claimed is a channel with the slot and the permit to call it.
+type claimed struct {
+	Link
+	lease  *slot.Lease
+	permit Permit
+}
+
+// claim takes the first channel of the chain, in order, that was not tried, whose breaker lets it through, and that has a free slot (R-139,
+// The breaker is asked once the slot is there, so that a probe is never taken by a request that can't make it.
+func (r *run) claim(ctx context.Context, chain *Chain) (claimed, bool) {
+	candidates := chain.candidates
+	for {
+		lease, i, err := r.Slots.Claim(ctx, candidates, func(i int) bool { return r.passOver(chain.Links[i].Channel) })
+		if err != nil {
+			if !errors.Is(err, slot.ErrBusy) && ctx.Err() == nil {
+				r.Log.WarnContext(ctx, "claiming a slot", errorAttrs(r.job.Request.ID, err)...)
+			}
+			r.noteBusy(chain)
+			return claimed{}, false
+		}
+		link := chain.Links[i]
+		r.tried[link.Channel] = true
+		permit, ok := r.Breakers.Acquire(link.Channel.ID)
+		if ok {
+			r.noteBusy(&Chain{Links: chain.Links[:i]})
+			return claimed{Link: link, lease: lease, permit: permit}, true
+		}
+		lease.Release() // another request took the probe meanwhile
+		r.Metrics.skipped(link.Channel, skipOpen)
+	}
+}
+
+// passOver says whether a channel is out of the question: tried already, or open.
+func (r *run) passOver(c *Channel) bool {
+	if r.tried[c] {
+		return true
+	}
+	if !r.Breakers.Ready(c.ID) {
+		r.tried[c] = true
+		r.Metrics.skipped(c, skipOpen)
+		return true
+	}
+	return false
+}
+
+// noteBusy remembers that channels were passed over only because they are full (C-27).
+func (r *run) noteBusy(chain *Chain) {
+	for _, link := range chain.Links {
+		if !r.tried[link.Channel] {
+			r.busy = true
+			r.Metrics.skipped(link.Channel, skipBusy)
+		}
+	}
+}
+
+// exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
+func (r *run) exhausted(ctx context.Context, chain *Chain) error {
+	if r.busy && len(r.reasons) == 0 {
+		r.logRejected(ctx, chain)
+		return &fault.Fault{Kind: fault.Busy, Message: "all upstreams busy", RetryAfter: time.Second}
+	}
+	message := "all upstreams failed"
+	if len(r.reasons) > 0 {
+		message += " (" + strings.Join(r.reasons, ", ") + ")"
+	}
+	wait := r.wait
+	for _, link := range chain.Links {
+		if open := r.Breakers.OpenFor(link.Channel.ID); open > 0 && (wait == 0 || open < wait) {
+			wait = open
+		}
+	}
+	return &fault.Fault{Kind: fault.Failed, Message: message, RetryAfter: wait}
+}

@@ -1,0 +1,106 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+)
+
+// finish closes the answer: with the end frame when the client has one, with an error when err says so.
+func (r *run) finish(ctx context.Context, err error) Outcome {
+	cause := context.Cause(ctx)
+	r.usage.LatencyMS = time.Since(r.job.Request.ReceivedAt).Milliseconds()
+	r.usage.At = time.Now().UTC()
+	switch {
+	case err == nil:
+		outcome := contract.OutcomeSuccess
+		if r.usage.Status != statusSuccess {
+			outcome = contract.OutcomeError
+		}
+		r.report(ctx, r.end(outcome))
+		return Outcome{Usage: r.usage}
+	case errors.Is(cause, classify.ErrClientGone):
+		r.usage.Status = statusCancelled
+		return Outcome{Usage: r.usage}
+	case errors.Is(err, errStopped) && !errors.Is(cause, classify.ErrTotalTimeout):
+		return Outcome{Usage: r.usage, HandBack: true}
+	case errors.Is(err, errStopped):
+		err = &fault.Fault{Kind: fault.Failed, Message: "all upstreams failed (the limit for the whole request is reached)"}
+	}
+	f := fault.From(err)
+	if r.usage.Status == "" || f.Kind == fault.Busy {
+		r.usage.Status = "error: " + faultCategory(f)
+	}
+	r.report(ctx, r.refuse(f))
+	return Outcome{Usage: r.usage}
+}
+
+// Values of Usage.Status; errors are "error: CATEGORY" (R-045, R-340).
+const (
+	statusSuccess   = "success"
+	statusCancelled = "cancelled"
+)
+
+// faultCategory names a refusal that no upstream call explains.
+func faultCategory(f *fault.Fault) string {
+	switch f.Kind {
+	case fault.ModelNotFound:
+		return "MODEL_NOT_FOUND"
+	case fault.Invalid:
+		return "VALIDATION_ERROR"
+	case fault.Internal:
+		return "INTERNAL_ERROR"
+	}
+	return "SERVICE_UNAVAILABLE"
+}
+
+func (r *run) end(outcome string) error {
+	if err := r.sink.End(contract.End{Outcome: outcome}); err != nil {
+		return err
+	}
+	return r.sink.Flush()
+}
+
+// refuse answers with an error. Nothing is committed at this point, so that the status is real (FO-12).
+func (r *run) refuse(f *fault.Fault) error {
+	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", contentJSON}}}
+	if f.RetryAfter > 0 {
+		seconds := int64(math.Ceil(f.RetryAfter.Seconds()))
+		head.Header = append(head.Header, [2]string{"Retry-After", strconv.FormatInt(max(1, seconds), 10)})
+	}
+	if n := len(r.usage.Attempts); n > 0 {
+		head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", strconv.Itoa(n)})
+	}
+	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.Background(), f.AppendJSON(nil))); err != nil {
+		return err
+	}
+	if f.Status() >= http.StatusInternalServerError && f.Cause != nil {
+		r.Log.Error("request failed", errorAttrs(r.job.Request.ID, f)...)
+	}
+	return r.end(contract.OutcomeError)
+}
+
+// report notes that the pipeline did not take an answer.
+func (r *run) report(ctx context.Context, err error) {
+	if err != nil {
+		r.Log.WarnContext(ctx, "sending the answer", errorAttrs(r.job.Request.ID, err)...)
+	}
+}
+
+// quoted shows a name that a client sent, bounded.
+func quoted(name string) string {
+	const most = 200
+	runes := []rune(name)
+	if len(runes) > most {
+		name = string(runes[:most]) + "..."
+	}
+	return fmt.Sprintf("`%s`", name)
+}

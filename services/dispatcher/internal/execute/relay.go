@@ -1,0 +1,205 @@
+package execute
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+)
+
+// grace is how long a finished stream may still bring its usage before the gateway ends it (STR-01).
+const grace = 2 * time.Second
+
+var errGraceOver = errors.New("finished, and nothing more came")
+
+// passEvents passes an event stream on. It returns when the stream has ended, one way or the other.
+func (a *attempt) passEvents(ctx context.Context, resp *upstream.Response, body *bufio.Reader) classify.Verdict {
+	defer resp.Close()
+	if !a.req.Stream {
+		return a.collect(ctx, resp, body)
+	}
+	s := &relay{
+		attempt: a, resp: resp, events: openai.NewReader(body, maxEvent),
+		filter: stream.NewFilter(a.streamOptions()),
+	}
+	s.gate = newGate(resp.Context(), a.sink, a.head(contentEvents), a.Limits.GateTimeout, a.committed)
+	verdict := s.run(ctx)
+	if verdict.Class == classify.Success {
+		resp.Drain(drainLimit)
+	}
+	return verdict
+}
+
+// maxEvent bounds one event of an upstream; it is what the official Go SDK accepts.
+const maxEvent = 32 << 20
+
+// committed notes that the client has a status line from here on.
+func (a *attempt) committed(outcome string) {
+	a.begin()
+	a.Metrics.gate(outcome)
+}
+
+// begin notes that nothing may be taken back any more.
+func (a *attempt) begin() {
+	a.answered = true
+	a.usage.FirstTokenMS = time.Since(a.job.Request.ReceivedAt).Milliseconds()
+}
+
+// relay is one event stream on its way.
+type relay struct {
+	*attempt
+	resp   *upstream.Response
+	events *openai.Reader
+	filter *stream.Filter
+	gate   *gate
+	out    []byte
+
+	graceTimer *time.Timer
+	idleTimer  *time.Timer
+}
+
+func (s *relay) run(ctx context.Context) classify.Verdict {
+	defer s.stopTimers()
+	for {
+		event, err := s.events.Next()
+		if err != nil {
+			return s.ended(ctx, err)
+		}
+		s.keepAlive()
+		step := s.filter.Event(s.out[:0], event)
+		s.out = step.Out
+		switch {
+		case step.Problem != nil:
+			if v, bad := s.eventVerdict(s.resp, step.Problem); bad {
+				return s.broken(v)
+			}
+			continue
+		case step.Done:
+			return s.finish(ctx)
+		}
+		if err := s.write(step); err != nil {
+			return s.unwritten(ctx, err)
+		}
+	}
+}
+
+// eventVerdict classifies an event that is an error or may be one. What is neither an answer nor an error is dropped.
+func (a *attempt) eventVerdict(resp *upstream.Response, problem []byte) (v classify.Verdict, bad bool) {
+	answer := a.answerOf(resp, problem)
+	answer.Event = true
+	v = classify.Of(answer)
+	if v.Class == classify.Success && !gjson.ValidBytes(problem) {
+		v = classify.Transport(context.Background(), classify.ErrTruncated)
+	}
+	return v, v.Class != classify.Success
+}
+
+// write passes the output of one event on, together with what is ready right behind it.
+func (s *relay) write(step stream.Step) error {
+	if len(step.Out) > 0 || step.Decisive {
+		if err := s.gate.write(step.Out, step.Decisive); err != nil {
+			return err
+		}
+	}
+	if s.filter.Finished() && s.graceTimer == nil {
+		s.graceTimer = time.AfterFunc(grace, func() { s.resp.Abort(errGraceOver) })
+	}
+	if s.events.Buffered() {
+		return nil
+	}
+	return s.gate.flush()
+}
+
+// keepAlive restarts the idle clock.
+func (s *relay) keepAlive() {
+	limit := s.Limits.IdleTimeout
+	switch {
+	case limit == 0 || s.filter.Finished():
+	case s.idleTimer == nil:
+		s.idleTimer = time.AfterFunc(limit, func() { s.resp.Abort(classify.ErrIdleTimeout) })
+	default:
+		s.idleTimer.Reset(limit)
+	}
+}
+
+func (s *relay) stopTimers() {
+	for _, t := range []*time.Timer{s.graceTimer, s.idleTimer, s.gate.timer} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// ended decides about a stream whose body is over: finished, even without [DONE], or broken off.
+func (s *relay) ended(ctx context.Context, err error) classify.Verdict {
+	switch {
+	case s.filter.Finished():
+		return s.finish(ctx)
+	case ctx.Err() == nil && errors.Is(err, io.EOF):
+		return s.broken(classify.Transport(context.Background(), s.filter.Missing()))
+	default:
+		return s.broken(s.cutOff(ctx, s.resp.Context(), err))
+	}
+}
+
+// finish sends the end of a complete stream. A stream that brought nothing decisive is none.
+func (s *relay) finish(ctx context.Context) classify.Verdict {
+	out, err := s.filter.End(s.out[:0])
+	if err != nil {
+		return s.broken(classify.Transport(context.Background(), err))
+	}
+	verdict := classify.Verdict{Class: classify.Success}
+	s.countUsage(s.filter.Usage())
+	s.settle(verdict)
+	if err := s.gate.write(out, true); err != nil {
+		return s.unwritten(ctx, err)
+	}
+	return verdict
+}
+
+// broken ends a stream that failed: before the commit nothing of it reaches the client, after it the client gets what is held back, one
+// error event, and no [DONE].
+func (s *relay) broken(v classify.Verdict) classify.Verdict {
+	if s.gate.discard() {
+		if v.Class != classify.Cancelled {
+			s.Metrics.gate(gateError)
+		}
+		return v
+	}
+	s.countUsage(s.filter.Usage())
+	s.settle(v)
+	if errors.Is(context.Cause(s.resp.Context()), classify.ErrClientGone) {
+		return v
+	}
+	out := s.filter.Abort(s.out[:0])
+	out = brokeOff.AppendEvent(out)
+	_ = s.gate.write(out, true) // the client that can't be written to is found by the ingress
+	return v
+}
+
+// brokeOff is what the client of a committed stream gets. The reason is in the log.
+var brokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream failed while it was answering", Code: "upstream_error"}
+
+// unwritten is for a stream that the client did not take: its fault or the pipeline's, not the upstream's.
+func (s *relay) unwritten(ctx context.Context, err error) classify.Verdict {
+	if ctx.Err() != nil {
+		return s.broken(s.cutOff(ctx, ctx, err))
+	}
+	if errors.Is(err, classify.ErrTotalTimeout) {
+		return s.broken(classify.Transport(s.resp.Context(), err))
+	}
+	return classify.Verdict{Class: classify.Cancelled, Reason: "client does not read"}
+}
+
+func (a *attempt) countUsage(u stream.Usage) {
+	a.usage.Prompt, a.usage.Completion, a.usage.Total = u.Prompt, u.Completion, u.Total
+}

@@ -1,0 +1,217 @@
+package dispatcher
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/subject"
+)
+
+// publishEvery is how often a dispatcher shows that it is there. Those who look take three silent intervals for an absence.
+const publishEvery = 3 * time.Second
+
+// state tells the other services what this dispatcher knows, and shares openings of breakers with other dispatchers.
+type state struct {
+	id       string
+	bus      *bus.Bus
+	breakers *breaker.Set
+	slots    slot.Claimer
+	log      *slog.Logger
+
+	bucket *bus.Bucket
+	watch  *bus.Watch
+	opened chan string // channels whose opening is to be told
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+}
+
+// openings waiting to be told; more at the same moment are told by the next regular publication.
+const openedQueue = 256
+
+func newState(id string, b *bus.Bus, log *slog.Logger) *state {
+	return &state{id: id, bus: b, log: log, opened: make(chan string, openedQueue)}
+}
+
+// note queues an opening. It does not block.
+func (s *state) note(channel string) {
+	select {
+	case s.opened <- channel:
+	default:
+	}
+}
+
+func (s *state) start(ctx context.Context) error {
+	var err error
+	if s.bucket, err = s.bus.Bucket(ctx, subject.StateBucket); err != nil {
+		return err
+	}
+	if s.watch, err = s.bucket.Watch(ctx, "circuit.*", s.observe); err != nil {
+		return err
+	}
+	if err := s.publish(ctx); err != nil {
+		return err
+	}
+	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	s.wg.Go(func() { s.run(runCtx) })
+	return nil
+}
+
+func (s *state) run(ctx context.Context) {
+	ticker := time.NewTicker(publishEvery)
+	defer ticker.Stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			err = s.publish(ctx)
+		case channel := <-s.opened:
+			err = s.tell(ctx, channel)
+		}
+		if err != nil && ctx.Err() == nil {
+			s.log.Warn("sharing state", slog.Any("error", err))
+		}
+	}
+}
+
+// stop ends the publication and takes this dispatcher off the list.
+func (s *state) stop(ctx context.Context) error {
+	if s.cancel != nil {
+		s.cancel()
+	}
+	s.wg.Wait()
+	errs := []error{s.watch.Stop()}
+	if s.bucket != nil {
+		errs = append(errs, s.bucket.Delete(ctx, s.key(), 0))
+	}
+	return errors.Join(errs...)
+}
+
+func (s *state) key() string { return "dispatcher." + s.id }
+
+// snapshot is what a dispatcher publishes.
+type snapshot struct {
+	ID       string                      `json:"id"`
+	Circuits map[string]breaker.Snapshot `json:"circuits"`
+	Slots    []slot.Usage                `json:"slots"`
+}
+
+func (s *state) publish(ctx context.Context) error {
+	data, err := json.Marshal(snapshot{ID: s.id, Circuits: s.breakers.Snapshot(), Slots: s.slots.Active()})
+	if err != nil {
+		return fmt.Errorf("encoding the state: %w", err)
+	}
+	_, err = s.bucket.Put(ctx, s.key(), data)
+	return err
+}
+
+// circuit is one opening, told to the other dispatchers.
+type circuit struct {
+	Channel string    `json:"channel"`
+	Owner   string    `json:"owner"`
+	Until   time.Time `json:"until"`
+}
+
+func circuitKey(channel string) string { return "circuit." + hex.EncodeToString([]byte(channel)) }
+
+func (s *state) tell(ctx context.Context, channel string) error {
+	until, ok := s.breakers.Get(channel).Opening()
+	if !ok {
+		return nil
+	}
+	data, err := json.Marshal(circuit{Channel: channel, Owner: s.id, Until: until})
+	if err != nil {
+		return fmt.Errorf("encoding an opening: %w", err)
+	}
+	_, err = s.bucket.Put(ctx, circuitKey(channel), data)
+	return err
+}
+
+// observe takes in an opening that another dispatcher tells.
+func (s *state) observe(e bus.Entry) {
+	var c circuit
+	if e.Deleted || json.Unmarshal(e.Value, &c) != nil || c.Owner == s.id {
+		return
+	}
+	s.breakers.Get(c.Channel).Observe(c.Until)
+}
+
+// status answers the query of the admin API: providers, chains, circuits and slots of this process (R-116, C-39).
+func (d *Dispatcher) status(context.Context, []byte) ([]byte, error) {
+	type provider struct {
+		Healthy    bool `json:"healthy"`
+		ActiveKeys int  `json:"active_keys"`
+		FailedKeys int  `json:"failed_keys"`
+		TotalKeys  int  `json:"total_keys"`
+	}
+	answer := struct {
+		Status        string                      `json:"status"`
+		Providers     map[string]*provider        `json:"providers"`
+		Agents        map[string]any              `json:"agents"`
+		KeyStatistics map[string]any              `json:"key_statistics"`
+		Circuits      map[string]breaker.Snapshot `json:"circuits"`
+		Slots         []slot.Usage                `json:"slots"`
+		Chains        map[string][]string         `json:"chains"`
+	}{
+		Status: "online", Providers: map[string]*provider{}, Agents: map[string]any{}, KeyStatistics: map[string]any{},
+		Circuits: d.breakers.Snapshot(), Slots: d.slots.Active(), Chains: chainNames(d.exec.Chains),
+	}
+	for _, p := range d.cfg.Gateway.Providers {
+		answer.Providers[p.ID] = &provider{Healthy: true, ActiveKeys: len(p.Keys), TotalKeys: len(p.Keys)}
+	}
+	for _, u := range d.cfg.Gateway.Upstreams {
+		if d.breakers.Get(u.ID).State() == breaker.Open {
+			answer.Providers[u.Provider].Healthy = false
+		}
+	}
+	return json.Marshal(answer)
+}
+
+func chainNames(chains map[string]*execute.Chain) map[string][]string {
+	names := map[string][]string{}
+	for model, chain := range chains {
+		for _, link := range chain.Links {
+			names[model] = append(names[model], link.Channel.ID)
+		}
+	}
+	return names
+}
+
+// slotStore is the bucket of slot leases as the slots see it.
+type slotStore struct{ bucket *bus.Bucket }
+
+var _ slot.KV = slotStore{}
+
+func (s slotStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	e, err := s.bucket.Get(ctx, key)
+	if errors.Is(err, bus.ErrKeyNotFound) {
+		return nil, 0, nil
+	}
+	return e.Value, e.Revision, err
+}
+
+func (s slotStore) Swap(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+	var rev uint64
+	var err error
+	if revision == 0 {
+		rev, err = s.bucket.Create(ctx, key, value)
+	} else {
+		rev, err = s.bucket.Update(ctx, key, value, revision)
+	}
+	if errors.Is(err, bus.ErrConflict) {
+		return 0, nil
+	}
+	return rev, err
+}
