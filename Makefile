@@ -29,6 +29,7 @@ run: ## run the gateway in one process; without any configuration it is a demo w
 test: ## vet and test every module with the race detector
 	go vet work
 	go test -race -timeout $(TEST_TIMEOUT) work
+	@go test -count 1 hydrallm/shared/testkit/archtest # reads files of every module, which Go's test cache does not see
 
 .PHONY: build
 build: ## build bin/hydrallm and one binary per service
