@@ -23,7 +23,8 @@ var owned = []struct {
 	{"fasthttp", []string{"github.com/valyala/fasthttp"}, []string{"services/ingress"}},
 	{"rod", []string{"github.com/go-rod"}, []string{"services/enricher"}},
 	{
-		"a database", []string{"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "github.com/pressly/goose/v3", "modernc.org/sqlite"},
+		"a database",
+		[]string{"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "github.com/pressly/goose/v3", "modernc.org/sqlite"},
 		[]string{"services/session-writer", "shared/testkit/pgtest"},
 	},
 }
