@@ -26,9 +26,24 @@ require (
 	golang.org/x/crypto v0.58.0 // indirect
 	golang.org/x/sys v0.50.0 // indirect
 	golang.org/x/time v0.16.0 // indirect
+	hydrallm/services/analyzer v0.0.0
+	hydrallm/services/dispatcher v0.0.0
+	hydrallm/services/enricher v0.0.0
+	hydrallm/services/ingress v0.0.0
+	hydrallm/services/session-writer v0.0.0
 	hydrallm/shared/testkit v0.0.0
 )
 
 replace hydrallm/shared => ../../shared
 
 replace hydrallm/shared/testkit => ../../shared/testkit
+
+replace hydrallm/services/analyzer => ../analyzer
+
+replace hydrallm/services/dispatcher => ../dispatcher
+
+replace hydrallm/services/enricher => ../enricher
+
+replace hydrallm/services/ingress => ../ingress
+
+replace hydrallm/services/session-writer => ../session-writer

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -51,10 +52,10 @@ func (u *Unit) Start(ctx context.Context) error {
 	u.parts.Bus = b
 	service, err := u.build(u.parts)
 	if err != nil {
-		return errors.Join(fmt.Errorf("preparing: %w", err), b.Close(ctx))
+		return errors.Join(fmt.Errorf("preparing: %w", err), disconnect(ctx, b))
 	}
 	if err := service.Start(ctx); err != nil {
-		return errors.Join(err, b.Close(ctx))
+		return errors.Join(err, disconnect(ctx, b))
 	}
 	u.service = service
 	u.bus.Store(b)
@@ -67,7 +68,17 @@ func (u *Unit) Stop(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
-	return errors.Join(u.service.Stop(ctx), b.Close(context.WithoutCancel(ctx)))
+	return errors.Join(u.service.Stop(ctx), disconnect(ctx, b))
+}
+
+// flushLimit bounds the sending of what is still buffered when a connection is closed.
+const flushLimit = 3 * time.Second
+
+// disconnect closes the connection, also when ctx has ended: what the service sent last must go out.
+func disconnect(ctx context.Context, b *bus.Bus) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
+	defer cancel()
+	return b.Close(ctx)
 }
 
 // Ready says whether the service is started and its connection is up.

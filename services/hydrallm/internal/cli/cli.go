@@ -1,0 +1,63 @@
+// Package cli is the command line of the all-in-one binary.
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/alecthomas/kong"
+
+	"hydrallm/shared/config"
+	"hydrallm/shared/process"
+)
+
+// App is what a command works with.
+type App struct {
+	Ctx    context.Context //nolint:containedctx // handed to the command that runs; it lives as long as the call
+	Env    config.Environment
+	Out    io.Writer // logs and results
+	ErrOut io.Writer // what keeps a command from working
+}
+
+// commands are the subcommands.
+type commands struct {
+	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the gateway (the default)."`
+	Check   checkCmd   `cmd:"" help:"Check a configuration file and list every error and warning."`
+	Demo    demoCmd    `cmd:"" help:"Run the gateway with a mock upstream and temporary data, to try it."`
+	Mock    mockCmd    `cmd:"" help:"Run the mock upstream alone."`
+	Version versionCmd `cmd:"" help:"Print the version."`
+}
+
+// Run executes the command line and gives the exit code: 0, 1 after an error, 2 for a command line that makes no sense.
+func (a *App) Run(args []string) int {
+	var c commands
+	exited := -1
+	parser, err := kong.New(&c, kong.Name("hydrallm"), kong.Description("An OpenAI-compatible gateway for many LLM providers."),
+		kong.Writers(a.Out, a.ErrOut), kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
+	if err != nil {
+		fmt.Fprintln(a.ErrOut, err)
+		return 1
+	}
+	command, err := parser.Parse(args)
+	if exited >= 0 { // help was asked for
+		return exited
+	}
+	if err != nil {
+		fmt.Fprintf(a.ErrOut, "hydrallm: %v\nTry \"hydrallm --help\".\n", err)
+		return 2
+	}
+	if err := command.Run(a); err != nil {
+		fmt.Fprintf(a.ErrOut, "hydrallm: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+type versionCmd struct{}
+
+// Run prints the version.
+func (versionCmd) Run(a *App) error {
+	_, err := fmt.Fprintln(a.Out, process.Version())
+	return err
+}

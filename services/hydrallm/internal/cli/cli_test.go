@@ -1,0 +1,183 @@
+package cli_test
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/hydrallm/internal/cli"
+	"hydrallm/shared/config"
+	"hydrallm/shared/testkit/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// output is a buffer for several goroutines.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// terminal is a command line in a directory of its own.
+type terminal struct {
+	dir         string
+	out, errOut output
+}
+
+func newTerminal(t *testing.T, yaml string) *terminal {
+	t.Helper()
+	x := &terminal{dir: t.TempDir()}
+	if yaml != "" {
+		require.NoError(t, os.WriteFile(filepath.Join(x.dir, "config.yaml"), []byte(yaml), 0o600))
+	}
+	return x
+}
+
+func (x *terminal) run(ctx context.Context, args ...string) int {
+	app := cli.App{Ctx: ctx, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
+		Dir: x.dir, Lookup: func(string) (string, bool) { return "", false },
+	}}
+	return app.Run(args)
+}
+
+// start runs a command until the function that it gives is called, which returns the exit code.
+func (x *terminal) start(t *testing.T, args ...string) (stop func() int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	code := make(chan int, 1)
+	go func() { code <- x.run(ctx, args...) }()
+	return func() int {
+		cancel()
+		select {
+		case c := <-code:
+			return c
+		case <-time.After(20 * time.Second):
+			t.Fatal("the command does not end")
+			panic("unreachable")
+		}
+	}
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ln.Close()) }()
+	return ln.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
+}
+
+const valid = `
+server: {host: 127.0.0.1}
+providers: [{id: p, url: "http://127.0.0.1:1/v1", key: a-secret-that-is-not-shown}]
+upstreams: [{id: u, provider: p, model: x}]
+models: [{name: m, upstreams: [u]}]
+web: {enabled: false}
+`
+
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		yaml string
+		args []string
+		code int
+		out  []string
+		err  []string
+	}{
+		"valid":         {yaml: valid, code: 0, out: []string{"config.yaml is valid: 1 providers, 1 upstreams, 1 models, 0 warnings"}},
+		"warning":       {yaml: valid + "colour: red\n", code: 0, out: []string{"warning: ", "config.yaml:7: colour: unknown field"}},
+		"errors":        {yaml: "server: {host: localhost, port: 0}\nlog: {level: loud}\ncolour: red\n", code: 1, out: []string{"error: ", "config.yaml:1: server.port:", "config.yaml:2: log.level:", "warning: ", "colour"}, err: []string{"2 errors, 1 warnings"}},
+		"named file":    {yaml: valid, args: []string{"config.yaml"}, code: 0, out: []string{"is valid"}},
+		"missing file":  {args: []string{"none.yaml"}, code: 1, err: []string{"none.yaml"}},
+		"no file":       {code: 0, out: []string{"environment is valid"}},
+		"too many args": {args: []string{"a", "b"}, code: 2, err: []string{"unexpected argument b"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newTerminal(t, tt.yaml)
+			require.Equal(t, tt.code, x.run(t.Context(), append([]string{"check"}, tt.args...)...), x.errOut.String())
+			for _, text := range tt.out {
+				require.Contains(t, x.out.String(), text)
+			}
+			for _, text := range tt.err {
+				require.Contains(t, x.errOut.String(), text)
+			}
+			require.NotContains(t, x.out.String()+x.errOut.String(), "a-secret")
+		})
+	}
+}
+
+func TestCommandLine(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		args []string
+		code int
+		out  string
+		err  string
+	}{
+		"version":         {args: []string{"version"}, code: 0, out: "dev"},
+		"help":            {args: []string{"--help"}, code: 0, out: "check"},
+		"unknown command": {args: []string{"dance"}, code: 2, err: "dance"},
+		"unknown flag":    {args: []string{"--dance"}, code: 2, err: "--dance"},
+		"port is text":    {args: []string{"--port", "http"}, code: 2, err: "from 1 to 65535"},
+		"port is 0":       {args: []string{"--port", "0"}, code: 2, err: "from 1 to 65535"},
+		"port too large":  {args: []string{"--port=65536"}, code: 2, err: "from 1 to 65535"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newTerminal(t, "")
+			require.Equal(t, tt.code, x.run(t.Context(), tt.args...))
+			require.Contains(t, x.out.String(), tt.out)
+			require.Contains(t, x.errOut.String(), tt.err)
+		})
+	}
+}
+
+// R-188: a configuration with errors never starts, and every error is printed with its line.
+func TestServeRefusesABrokenConfiguration(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, "server: {port: 0}\nlog: {level: loud}\n")
+	require.Equal(t, 1, x.run(t.Context()))
+	require.Contains(t, x.errOut.String(), "config.yaml:1: server.port: ")
+	require.Contains(t, x.errOut.String(), "config.yaml:2: log.level: ")
+	require.NoDirExists(t, filepath.Join(x.dir, "data"))
+}
+
+func TestMock(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, "")
+	stop := x.start(t, "mock", "--listen", "127.0.0.1:"+strconv.Itoa(freePort(t)), "--delay", "1ms")
+	require.Eventually(t, func() bool { return bytes.Contains([]byte(x.out.String()), []byte("listens on http://127.0.0.1:")) }, 15*time.Second, time.Millisecond)
+	require.Equal(t, 0, stop(), x.errOut.String())
+}
+
+func TestMockAddressInUse(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ln.Close()) }()
+	x := newTerminal(t, "")
+	require.Equal(t, 1, x.run(t.Context(), "mock", "--listen", ln.Addr().String()))
+	require.Contains(t, x.errOut.String(), ln.Addr().String())
+}

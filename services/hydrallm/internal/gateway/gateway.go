@@ -1,0 +1,41 @@
+// Package gateway is the whole pipeline in one process: an embedded NATS server and the five services, each with a connection of its own, as
+// they are deployed one by one.
+package gateway
+
+import (
+	"context"
+	"log/slog"
+
+	"hydrallm/services/hydrallm/internal/broker"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
+	"hydrallm/shared/telemetry"
+)
+
+// Run serves until ctx ends. What the caller adds is started when the gateway takes requests. Everything that started is stopped when Run
+// returns, the front first.
+func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added ...lifecycle.Named) error {
+	fail := make(chan error, 1)
+	parts := append(services(settings, log, process.Fail(fail)), added...)
+	return lifecycle.Run(ctx, log, settings.Server.DrainTimeout, fail, parts...)
+}
+
+// services gives the parts of the gateway in the order in which they start.
+func services(settings process.Settings, log *slog.Logger, onLost func(error)) []lifecycle.Named {
+	connect := bus.Config{
+		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Topology: settings.Topology(), Logger: log, OnLost: onLost,
+	}
+	var list []lifecycle.Named
+	if settings.NATS.URL == "" {
+		server := broker.New(broker.Config{StoreDir: settings.NATS.StoreDir, Listen: settings.NATS.Listen}, log)
+		connect.InProcess = server
+		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
+	}
+	parts := process.Parts{Config: settings.Config, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry()}
+	for _, s := range pipeline {
+		connect.Name, parts.ID = s.name, process.NewID(s.name)
+		list = append(list, lifecycle.Named{Name: s.name, Service: process.NewUnit(connect, parts, s.build)})
+	}
+	return list
+}
