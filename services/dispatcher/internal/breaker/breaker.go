@@ -192,11 +192,9 @@ func (b *Breaker) at(now time.Duration) State {
 
 // settle makes the state what it is at this time.
 func (b *Breaker) settle(now time.Duration) State {
-	switch state := b.at(now); {
-	case state == b.state:
-	case state == Closed:
+	if state := b.at(now); state == Closed && b.state != Closed {
 		b.close()
-	default:
+	} else if state != b.state {
 		b.shift(state)
 	}
 	return b.state

@@ -20,16 +20,25 @@ var (
 	channel  = Config{Failures: 3, Window: 300 * time.Second, OpenFor: 60 * time.Second}
 )
 
-// inBubble runs fn with a breaker and a fake clock.
-func inBubble(t *testing.T, cfg Config, fn func(t *testing.T, b *Breaker, log *transitions)) {
+// bubble is a breaker under a fake clock.
+type bubble struct {
+	t   *testing.T
+	b   *Breaker
+	log *transitions
+}
+
+func inBubble(t *testing.T, cfg Config, fn func(bubble)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		var log transitions
 		b, err := New(cfg, log.add)
 		require.NoError(t, err)
-		fn(t, b, &log)
+		fn(bubble{t, b, &log})
 	})
 }
+
+// pass lets time go by inside a bubble.
+func pass(d time.Duration) { <-time.After(d) }
 
 type transitions struct {
 	mu   sync.Mutex
@@ -78,7 +87,8 @@ func requireRejects(t *testing.T, b *Breaker) {
 // a success in between starts the count anew; the fifth failure in a row opens.
 func TestConsecutiveFailuresOpen(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		fail(t, b, 4)
 		succeed(t, b)
 		fail(t, b, 4)
@@ -94,7 +104,8 @@ func TestConsecutiveFailuresOpen(t *testing.T) {
 // CB-04: what is nobody's failure neither counts nor resets.
 func TestReleaseIsNeutral(t *testing.T) {
 	t.Parallel()
-	inBubble(t, Config{Consecutive: 3, OpenFor: time.Minute, HalfOpen: true}, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, Config{Consecutive: 3, OpenFor: time.Minute, HalfOpen: true}, func(in bubble) {
+		t, b := in.t, in.b
 		for range 2 {
 			fail(t, b, 1)
 			p, ok := b.Acquire()
@@ -110,13 +121,14 @@ func TestReleaseIsNeutral(t *testing.T) {
 // 60 s from the last failure, then one probe; its success closes with the counter at zero.
 func TestProbeCloses(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		fail(t, b, 5)
 		require.Equal(t, time.Minute, b.Snapshot().Remaining)
-		time.Sleep(time.Minute - time.Nanosecond)
+		pass(time.Minute - time.Nanosecond)
 		requireRejects(t, b)
 		require.Equal(t, time.Nanosecond, b.Snapshot().Remaining)
-		time.Sleep(time.Nanosecond)
+		pass(time.Nanosecond)
 		p, ok := b.Acquire()
 		require.True(t, ok)
 		require.Equal(t, Snapshot{State: HalfOpen, Failures: 5, Probing: true}, b.Snapshot())
@@ -133,13 +145,14 @@ func TestProbeCloses(t *testing.T) {
 // a failed probe opens at once for another 60 s, without waiting for the threshold.
 func TestFailedProbeReopens(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		fail(t, b, 5)
 		for range 3 {
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			p, ok := b.Acquire()
 			require.True(t, ok)
-			time.Sleep(7 * time.Second)
+			pass(7 * time.Second)
 			p.Failure()
 			require.Equal(t, Open, b.State())
 			require.Equal(t, time.Minute, b.Snapshot().Remaining)
@@ -151,9 +164,10 @@ func TestFailedProbeReopens(t *testing.T) {
 // a probe that ends without a result gives its place back; the state stays half-open.
 func TestReleasedProbe(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 5)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for range 3 {
 			p, ok := b.Acquire()
 			require.True(t, ok)
@@ -170,14 +184,15 @@ func TestReleasedProbe(t *testing.T) {
 // a probe without a report does not block for ever, and its late report is not taken for the new probe's.
 func TestStuckProbe(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 5)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		stuck, ok := b.Acquire()
 		require.True(t, ok)
-		time.Sleep(ProbeLimit - time.Nanosecond)
+		pass(ProbeLimit - time.Nanosecond)
 		requireRejects(t, b)
-		time.Sleep(time.Nanosecond)
+		pass(time.Nanosecond)
 		require.True(t, b.Ready())
 		second, ok := b.Acquire()
 		require.True(t, ok)
@@ -188,11 +203,12 @@ func TestStuckProbe(t *testing.T) {
 		second.Success()
 		require.Equal(t, Closed, b.State())
 	})
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 5)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		stuck, _ := b.Acquire()
-		time.Sleep(ProbeLimit)
+		pass(ProbeLimit)
 		second, ok := b.Acquire()
 		require.True(t, ok)
 		stuck.Success()
@@ -205,12 +221,13 @@ func TestStuckProbe(t *testing.T) {
 // without another caller, a late report of the only probe still counts.
 func TestLateProbe(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 5)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		p, ok := b.Acquire()
 		require.True(t, ok)
-		time.Sleep(10 * ProbeLimit)
+		pass(10 * ProbeLimit)
 		p.Success()
 		require.Equal(t, Closed, b.State())
 	})
@@ -223,12 +240,13 @@ func TestScenario13(t *testing.T) {
 		third time.Duration
 		want  State
 	}{{299 * time.Second, Open}, {300*time.Second - 1, Open}, {300 * time.Second, Closed}, {301 * time.Second, Closed}} {
-		inBubble(t, channel, func(t *testing.T, b *Breaker, _ *transitions) {
+		inBubble(t, channel, func(in bubble) {
+			t, b := in.t, in.b
 			fail(t, b, 1)
-			time.Sleep(100 * time.Second)
+			pass(100 * time.Second)
 			fail(t, b, 1)
 			succeed(t, b) // a success has no effect here
-			time.Sleep(c.third - 100*time.Second)
+			pass(c.third - 100*time.Second)
 			fail(t, b, 1)
 			require.Equal(t, c.want, b.State(), c.third)
 			if c.want == Closed {
@@ -240,7 +258,7 @@ func TestScenario13(t *testing.T) {
 				if _, ok := b.Acquire(); ok {
 					calls++
 				}
-				time.Sleep(time.Second)
+				pass(time.Second)
 			}
 			require.Zero(t, calls)
 			_, ok := b.Acquire()
@@ -252,9 +270,10 @@ func TestScenario13(t *testing.T) {
 // after the opening the channel is closed again, and the next failure re-opens at once while enough remain in the window.
 func TestWindowReopensAtOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, channel, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, channel, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		fail(t, b, 3)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		require.Equal(t, Closed, b.State())
 		for range 5 { // no probe: the whole load comes back
 			succeed(t, b)
@@ -262,7 +281,7 @@ func TestWindowReopensAtOnce(t *testing.T) {
 		fail(t, b, 1)
 		require.Equal(t, Open, b.State())
 		require.Equal(t, []State{Open, Closed, Open}, log.states())
-		time.Sleep(300 * time.Second)
+		pass(300 * time.Second)
 		fail(t, b, 1)
 		require.Equal(t, Closed, b.State(), "the former failures are forgotten")
 	})
@@ -273,16 +292,17 @@ func TestWindowHalfOpen(t *testing.T) {
 	t.Parallel()
 	cfg := channel
 	cfg.HalfOpen = true
-	inBubble(t, cfg, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, cfg, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		fail(t, b, 3)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		require.Equal(t, HalfOpen, b.State())
 		p, ok := b.Acquire()
 		require.True(t, ok)
 		requireRejects(t, b)
 		p.Failure()
 		requireRejects(t, b)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		succeed(t, b)
 		require.Equal(t, Closed, b.State())
 		require.Equal(t, []State{Open, HalfOpen, Open, HalfOpen, Closed}, log.states())
@@ -292,13 +312,14 @@ func TestWindowHalfOpen(t *testing.T) {
 // The preset that opens by failures in a row, without probes.
 func TestConsecutiveWithoutProbe(t *testing.T) {
 	t.Parallel()
-	inBubble(t, Config{Consecutive: 2, OpenFor: time.Second}, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, Config{Consecutive: 2, OpenFor: time.Second}, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 2)
 		requireRejects(t, b)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		fail(t, b, 1)
 		requireRejects(t, b)
-		time.Sleep(time.Second)
+		pass(time.Second)
 		succeed(t, b)
 		fail(t, b, 1)
 		require.Equal(t, Closed, b.State())
@@ -308,9 +329,10 @@ func TestConsecutiveWithoutProbe(t *testing.T) {
 // R-107, section 19 scenario 14: after 60 s, 100 parallel requests produce exactly one probe; the scan for tiers alone never takes it (R-112, B-01).
 func TestScenario14(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 5)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		for range 1000 {
 			require.Equal(t, HalfOpen, b.State())
 			require.True(t, b.Ready())
@@ -325,7 +347,7 @@ func TestScenario14(t *testing.T) {
 					return
 				}
 				calls.Add(1)
-				time.Sleep(time.Second)
+				pass(time.Second)
 				p.Success()
 			})
 		}
@@ -338,7 +360,8 @@ func TestScenario14(t *testing.T) {
 // A permit ends once; later calls do nothing.
 func TestPermitEndsOnce(t *testing.T) {
 	t.Parallel()
-	inBubble(t, Config{Consecutive: 2, OpenFor: time.Minute, HalfOpen: true}, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, Config{Consecutive: 2, OpenFor: time.Minute, HalfOpen: true}, func(in bubble) {
+		t, b := in.t, in.b
 		p, ok := b.Acquire()
 		require.True(t, ok)
 		p.Failure()
@@ -358,13 +381,14 @@ func TestPermitEndsOnce(t *testing.T) {
 // A success that began before the opening does not close it, and neither does one that comes while a probe is out.
 func TestLateSuccess(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		first, _ := b.Acquire()
 		second, _ := b.Acquire()
 		fail(t, b, 5)
 		first.Success()
 		require.Equal(t, Snapshot{State: Open, Failures: 5, Remaining: time.Minute}, b.Snapshot())
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		probe, ok := b.Acquire()
 		require.True(t, ok)
 		second.Success()
@@ -378,15 +402,16 @@ func TestLateSuccess(t *testing.T) {
 func TestLateFailureExtends(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []Config{provider, channel} {
-		inBubble(t, cfg, func(t *testing.T, b *Breaker, log *transitions) {
+		inBubble(t, cfg, func(in bubble) {
+			t, b, log := in.t, in.b, in.log
 			late, _ := b.Acquire()
 			fail(t, b, max(cfg.Consecutive, cfg.Failures))
-			time.Sleep(20 * time.Second)
+			pass(20 * time.Second)
 			late.Failure()
 			require.Equal(t, time.Minute, b.Snapshot().Remaining)
-			time.Sleep(time.Minute - 1)
+			pass(time.Minute - 1)
 			requireRejects(t, b)
-			time.Sleep(1)
+			pass(1)
 			require.NotEqual(t, Open, b.State())
 			require.Len(t, log.list, 1)
 		})
@@ -397,11 +422,12 @@ func TestLateFailureExtends(t *testing.T) {
 func TestFailureOfFormerOutage(t *testing.T) {
 	t.Parallel()
 	for _, cfg := range []Config{provider, channel} {
-		inBubble(t, cfg, func(t *testing.T, b *Breaker, _ *transitions) {
+		inBubble(t, cfg, func(in bubble) {
+			t, b := in.t, in.b
 			hung, _ := b.Acquire()
 			hung2, _ := b.Acquire()
 			fail(t, b, max(cfg.Consecutive, cfg.Failures))
-			time.Sleep(time.Minute)
+			pass(time.Minute)
 			hung.Failure() // after the opening, before anybody has noticed its end
 			require.NotEqual(t, Open, b.State())
 			succeed(t, b)
@@ -415,7 +441,8 @@ func TestFailureOfFormerOutage(t *testing.T) {
 // Openings of other dispatchers are honoured, once, and never told on.
 func TestObserve(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		until := time.Now().Add(10 * time.Second).Round(0)
 		b.Observe(until)
 		require.Equal(t, Snapshot{State: Open, Remaining: 10 * time.Second, Remote: true}, b.Snapshot())
@@ -424,7 +451,7 @@ func TestObserve(t *testing.T) {
 		require.False(t, told)
 		require.Equal(t, []Transition{{From: Closed, To: Open, Seq: 1, OpenFor: 10 * time.Second, Remote: true}}, log.list)
 
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		probe, ok := b.Acquire() // one probe, as after an opening of its own
 		require.True(t, ok)
 		requireRejects(t, b)
@@ -434,12 +461,13 @@ func TestObserve(t *testing.T) {
 		b.Observe(until)
 		require.Equal(t, Closed, b.State())
 	})
-	inBubble(t, channel, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, channel, func(in bubble) {
+		t, b := in.t, in.b
 		b.Observe(time.Now().Add(24 * time.Hour)) // a wrong clock elsewhere
 		require.Equal(t, time.Minute, b.Snapshot().Remaining)
 		b.Observe(time.Now().Add(-time.Second))
 		require.Equal(t, time.Minute, b.Snapshot().Remaining)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		require.Equal(t, Closed, b.State())
 		require.Zero(t, b.Snapshot().Failures)
 	})
@@ -448,20 +476,21 @@ func TestObserve(t *testing.T) {
 // An opening of one's own is told until its own end, also when a foreign one lasts longer.
 func TestOpening(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, log *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b, log := in.t, in.b, in.log
 		_, told := b.Opening()
 		require.False(t, told)
 		fail(t, b, 5)
 		until, told := b.Opening()
 		require.True(t, told)
 		require.Equal(t, time.Minute, time.Until(until))
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		b.Observe(time.Now().Add(50 * time.Second))
 		require.Equal(t, Snapshot{State: Open, Failures: 5, Remaining: 50 * time.Second, Remote: true}, b.Snapshot())
 		until, told = b.Opening()
 		require.True(t, told)
 		require.Equal(t, 30*time.Second, time.Until(until))
-		time.Sleep(30 * time.Second)
+		pass(30 * time.Second)
 		require.Equal(t, Open, b.State())
 		_, told = b.Opening()
 		require.False(t, told)
@@ -472,9 +501,10 @@ func TestOpening(t *testing.T) {
 // A foreign opening while a probe is out: the probe's success is older news, its failure is not.
 func TestObserveDuringProbe(t *testing.T) {
 	t.Parallel()
-	inBubble(t, provider, func(t *testing.T, b *Breaker, _ *transitions) {
+	inBubble(t, provider, func(in bubble) {
+		t, b := in.t, in.b
 		fail(t, b, 5)
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		probe, _ := b.Acquire()
 		b.Observe(time.Now().Add(20 * time.Second))
 		require.Equal(t, Open, b.State())

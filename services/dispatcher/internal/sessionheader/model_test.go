@@ -3,8 +3,8 @@ package sessionheader
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"fmt"
 	"math/rand/v2"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -101,7 +101,7 @@ func chainOf(messages string) (chain []root) {
 func TestRegistryEqualsModel(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(20) {
-		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				const limit = 6
@@ -114,7 +114,7 @@ func TestRegistryEqualsModel(t *testing.T) {
 					require.Equal(t, m.ID(messages, turn), got, messages)
 					require.LessOrEqual(t, r.table.order.Len(), limit)
 					require.Len(t, r.table.byRoot, r.table.order.Len())
-					time.Sleep(time.Duration(rnd.IntN(100)) * time.Minute)
+					<-time.After(time.Duration(rnd.IntN(100)) * time.Minute)
 				}
 			})
 		})
@@ -124,14 +124,14 @@ func TestRegistryEqualsModel(t *testing.T) {
 func randomDialogue(rnd *rand.Rand) string {
 	var messages []string
 	if rnd.IntN(3) == 0 {
-		messages = append(messages, `{"role":"system","content":"s`+fmt.Sprint(rnd.IntN(2))+`"}`)
+		messages = append(messages, `{"role":"system","content":"s`+strconv.Itoa(rnd.IntN(2))+`"}`)
 	}
 	if len(messages) == 0 || rnd.IntN(5) > 0 {
-		messages = append(messages, `{"role":"user","content":"q`+fmt.Sprint(rnd.IntN(9))+`"}`)
+		messages = append(messages, `{"role":"user","content":"q`+strconv.Itoa(rnd.IntN(9))+`"}`)
 	}
 	for range rnd.IntN(5) {
 		role := [...]string{"assistant", "user", "system"}[rnd.IntN(3)]
-		messages = append(messages, `{"role":"`+role+`","content":"x`+fmt.Sprint(rnd.IntN(3))+`"}`)
+		messages = append(messages, `{"role":"`+role+`","content":"x`+strconv.Itoa(rnd.IntN(3))+`"}`)
 	}
 	return "[" + strings.Join(messages, ",") + "]"
 }

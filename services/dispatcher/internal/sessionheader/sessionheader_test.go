@@ -41,6 +41,9 @@ func shared(kv sessionheader.KV) *sessionheader.Shared {
 	return sessionheader.NewShared(kv, slog.New(slog.DiscardHandler))
 }
 
+// pass lets time go by inside a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
 func mustID(t *testing.T, s sessionheader.Source, messages string) string {
 	t.Helper()
 	id, ok := s.ID(t.Context(), []byte(messages))
@@ -63,12 +66,12 @@ func TestExpiry(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				id := mustID(t, source, first)
 				for range 5 {
-					time.Sleep(20 * time.Second) // a use that a shared store may not see
+					pass(20 * time.Second) // a use that a shared store may not see
 					require.Equal(t, id, mustID(t, source, later))
-					time.Sleep(5*time.Hour + 59*time.Minute)
+					pass(5*time.Hour + 59*time.Minute)
 					require.Equal(t, id, mustID(t, source, later))
 				}
-				time.Sleep(6*time.Hour + time.Minute)
+				pass(6*time.Hour + time.Minute)
 				require.NotEqual(t, id, mustID(t, source, later))
 			})
 		})
@@ -100,13 +103,13 @@ func TestSharedUseKeepsAlive(t *testing.T) {
 		a, b := shared(m.Client(0)), shared(m.Client(0))
 		id := mustID(t, a, first)
 		for range 4 {
-			time.Sleep(5 * time.Hour)
+			pass(5 * time.Hour)
 			require.Equal(t, id, mustID(t, b, later))
 		}
-		time.Sleep(2 * time.Hour)
+		pass(2 * time.Hour)
 		require.Equal(t, id, mustID(t, a, later))
 
-		time.Sleep(7 * time.Hour)
+		pass(7 * time.Hour)
 		renewed := mustID(t, b, later)
 		require.NotEqual(t, id, renewed)
 		require.Equal(t, renewed, mustID(t, a, later))
@@ -121,7 +124,7 @@ func TestSharedWrites(t *testing.T) {
 		a, b := shared(m.Client(0)), shared(m.Client(0))
 		for range 600 {
 			require.Equal(t, mustID(t, a, first), mustID(t, b, later))
-			time.Sleep(time.Second)
+			pass(time.Second)
 		}
 		require.LessOrEqual(t, m.Swaps(), 21)
 	})
@@ -142,7 +145,7 @@ func TestSharedStoreTrouble(t *testing.T) {
 		require.Equal(t, alone, mustID(t, b, first))
 		require.Equal(t, alone, mustID(t, a, later))
 
-		time.Sleep(time.Minute)
+		pass(time.Minute)
 		m.Clear()
 		require.Equal(t, alone, mustID(t, a, later))
 		require.Equal(t, alone, mustID(t, b, later))

@@ -54,6 +54,9 @@ func start(t *testing.T, kv slot.KV, owner string) *slot.Shared {
 	return slot.NewShared(t.Context(), kv, slot.Config{Owner: owner}, slog.New(slog.DiscardHandler))
 }
 
+// pass lets time go by inside a bubble.
+func pass(d time.Duration) { <-time.After(d) }
+
 func stop(t *testing.T, all ...*slot.Shared) {
 	t.Helper()
 	for _, s := range all {
@@ -71,27 +74,27 @@ func TestLeaseLivesWithItsOwner(t *testing.T) {
 		lease, _, err := first.Claim(t.Context(), one, nil)
 		require.NoError(t, err)
 		for range 60 {
-			time.Sleep(5 * time.Second)
+			pass(5 * time.Second)
 			_, _, err := second.Claim(t.Context(), one, nil)
 			require.ErrorIs(t, err, slot.ErrBusy)
 		}
 		mute.Cut(true)
-		time.Sleep(slot.DefaultTTL / 3)
+		pass(slot.DefaultTTL / 3)
 		_, _, err = second.Claim(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
-		time.Sleep(slot.DefaultTTL)
+		pass(slot.DefaultTTL)
 		other, _, err := second.Claim(t.Context(), one, nil)
 		require.NoError(t, err)
 
 		// The first comes back, ends its call, and does not disturb the second.
 		mute.Cut(false)
 		lease.Release()
-		time.Sleep(slot.DefaultTTL)
+		pass(slot.DefaultTTL)
 		_, _, err = first.Claim(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		other.Release()
 		synctest.Wait()
-		time.Sleep(10 * time.Millisecond)
+		pass(10 * time.Millisecond)
 		again, _, err := first.Claim(t.Context(), one, nil)
 		require.NoError(t, err)
 		again.Release()
@@ -108,7 +111,7 @@ func TestStoreForgets(t *testing.T) {
 		lease, _, err := first.Claim(t.Context(), one, nil)
 		require.NoError(t, err)
 		m.Clear()
-		time.Sleep(slot.DefaultTTL)
+		pass(slot.DefaultTTL)
 		_, _, err = second.Claim(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		lease.Release()
@@ -139,9 +142,9 @@ func TestStoreOutOfReach(t *testing.T) {
 		require.NoError(t, err)
 		kv.Cut(true)
 		lease.Release() // can't be written now
-		time.Sleep(time.Second)
+		pass(time.Second)
 		kv.Cut(false)
-		time.Sleep(slot.DefaultTTL / 3) // the heartbeat writes it
+		pass(slot.DefaultTTL / 3) // the heartbeat writes it
 		require.Equal(t, map[string]string{"slot.YQ": "{}"}, m.Values())
 		stop(t, s)
 	})
@@ -174,7 +177,7 @@ func TestHangUpDuringClaim(t *testing.T) {
 			}
 			lease.Release()
 			cancel()
-			time.Sleep(time.Second)
+			pass(time.Second)
 			require.Equal(t, "active[a]=0/1", s.Active()[0].String())
 			require.NotContains(t, m.Values()["slot.YQ"], "first", "given up after %d ms", wait)
 		}
@@ -205,7 +208,7 @@ func TestClaimsShareSwaps(t *testing.T) {
 		for lease := range leases {
 			lease.Release()
 		}
-		time.Sleep(time.Second)
+		pass(time.Second)
 		require.LessOrEqual(t, m.Swaps(), 6)
 		stop(t, s)
 	})
@@ -242,7 +245,7 @@ func TestCloseDuringClaim(t *testing.T) {
 			_, _, err := s.Claim(t.Context(), one, nil)
 			result <- err
 		}()
-		time.Sleep(1500 * time.Millisecond)
+		pass(1500 * time.Millisecond)
 		stop(t, s)
 		require.ErrorIs(t, <-result, slot.ErrClosed)
 		require.Empty(t, m.Values())

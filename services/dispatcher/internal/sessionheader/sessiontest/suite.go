@@ -3,7 +3,7 @@ package sessiontest
 
 import (
 	"fmt"
-	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +68,7 @@ func list(messages ...string) string {
 
 // R-204, section 19 scenario 25; the system prompt before the first user message does not count (R-202).
 func growing(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	requireOne(
 		t, s,
 		list(system("s1"), user("q1")),
@@ -80,6 +81,7 @@ func growing(t *testing.T, s []sessionheader.Source) {
 
 // R-204.
 func differentBeginnings(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	seen := map[string]bool{}
 	for i := range 50 {
 		seen[id(t, s[i%len(s)], list(system("same"), user(fmt.Sprintf("q%d", i))))] = true
@@ -89,11 +91,13 @@ func differentBeginnings(t *testing.T, s []sessionheader.Source) {
 
 // R-204: an accepted limit.
 func merged(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	requireOne(t, s, list(user("q1"), assistant("left"), user("l")), list(user("q1"), assistant("right"), user("r")))
 }
 
 // R-206: whatever changes after the first message, the branch stays with its session.
 func edited(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	requireOne(
 		t, s,
 		list(user("q1")),
@@ -107,6 +111,7 @@ func edited(t *testing.T, s []sessionheader.Source) {
 
 // R-204: a history without its first message is a new session, and so is the old one not lost.
 func cutOff(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	whole := requireOne(t, s, list(user("q1")), list(user("q1"), assistant("a1"), user("q2")))
 	rest := id(t, s[0], list(assistant("a1"), user("q2"), assistant("a2"), user("q3")))
 	require.NotEqual(t, whole, rest)
@@ -115,6 +120,7 @@ func cutOff(t *testing.T, s []sessionheader.Source) {
 
 // R-209.
 func noMessages(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	for _, messages := range []string{"[]", " [ ] ", "", "null", "{}", `"text"`, "7"} {
 		got, ok := s[0].ID(t.Context(), []byte(messages))
 		require.False(t, ok, messages)
@@ -124,6 +130,7 @@ func noMessages(t *testing.T, s []sessionheader.Source) {
 
 // R-209: without a user message the chain starts at the first one.
 func noUser(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	only := requireOne(t, s, list(system("s1")), list(system("s1"), assistant("a1")))
 	require.NotEqual(t, only, id(t, s[0], list(system("s2"))))
 	require.NotEqual(t, only, id(t, s[0], list(system("s1"), user("q1"))))
@@ -131,11 +138,13 @@ func noUser(t *testing.T, s []sessionheader.Source) {
 
 // R-207: 100 first turns of one dialogue at the same time have one id.
 func parallelFirstTurns(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	requireAgreement(t, s, func(int) string { return list(user("one and the same")) })
 }
 
 // R-207: also when the first requests that are seen differ behind the first message.
 func parallelGrowth(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	requireAgreement(t, s, func(i int) string { return list(user("q1"), assistant(fmt.Sprintf("a%d", i)), user("q2")) })
 }
 
@@ -155,6 +164,7 @@ func requireAgreement(t *testing.T, s []sessionheader.Source, request func(i int
 
 // Section 19 scenario 25: 1001 sessions, all different, in parallel.
 func neverMixes(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	ids := make([]string, sessionheader.MaxSessions+1)
 	var wg sync.WaitGroup
 	for i := range 11 {
@@ -174,11 +184,12 @@ func neverMixes(t *testing.T, s []sessionheader.Source) {
 
 // A session that was used lately is kept however many others begin.
 func manySessions(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	first := id(t, s[0], list(user("kept")))
 	for i := range sessionheader.MaxSessions {
 		id(t, s[0], list(user(fmt.Sprintf("other %d", i))))
 		if i%100 == 0 {
-			require.Equal(t, first, id(t, s[0], list(user("kept"), assistant(fmt.Sprint(i)))))
+			require.Equal(t, first, id(t, s[0], list(user("kept"), assistant(strconv.Itoa(i)))))
 		}
 	}
 	require.Equal(t, first, id(t, s[0], list(user("kept"), assistant("end"))))
@@ -186,11 +197,13 @@ func manySessions(t *testing.T, s []sessionheader.Source) {
 
 // R-211.
 func idForm(t *testing.T, s []sessionheader.Source) {
-	require.Regexp(t, regexp.MustCompile("^[0-9a-f]{32}$"), id(t, s[0], list(user("readable"))))
+	t.Helper()
+	require.Regexp(t, "^[0-9a-f]{32}$", id(t, s[0], list(user("readable"))))
 }
 
 // R-208: the same first message in the spellings of different clients.
 func spelling(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	same := []string{
 		`[{"role":"user","content":"Hé"}]`,
 		"[ {\n \"content\" : \"H\\u00e9\", \"role\" : \"user\" } ]",
@@ -220,6 +233,7 @@ func spelling(t *testing.T, s []sessionheader.Source) {
 
 // R-203, R-208: what makes the id of a session that is first seen with a history.
 func firstTurns(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	call := func(rest string) string {
 		return list(user("q1"), `{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"f","arguments":"{}"}`+rest+`}]}`)
 	}
@@ -238,9 +252,10 @@ func firstTurns(t *testing.T, s []sessionheader.Source) {
 
 // The first request of a session may carry thousands of messages.
 func longHistory(t *testing.T, s []sessionheader.Source) {
+	t.Helper()
 	messages := []string{user("q1")}
 	for i := range 3000 {
-		messages = append(messages, assistant(fmt.Sprint(i)))
+		messages = append(messages, assistant(strconv.Itoa(i)))
 	}
 	requireOne(t, s, list(messages...), list(messages[:2]...), list(messages[:2500]...))
 }

@@ -3,7 +3,6 @@ package slottest
 import (
 	"context"
 	"log/slog"
-	"math/rand/v2"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -59,6 +58,7 @@ func requireIdle(t *testing.T, claimers ...slot.Claimer) {
 
 // R-144, section 19 scenario 1: the first in the list whenever it is free.
 func firstInOrder(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	a, b := slot.Candidate{ID: "a", Limit: 1}, slot.Candidate{ID: "b", Limit: 1}
 	first, i := claim(t, c, a, b)
 	require.Zero(t, i)
@@ -75,6 +75,7 @@ func firstInOrder(t *testing.T, c slot.Claimer) {
 
 // R-141, section 19 scenario 2: refused at once, and nothing is held afterwards.
 func busyTakesNothing(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	a, b := slot.Candidate{ID: "a", Limit: 2}, slot.Candidate{ID: "b", Limit: 1}
 	var leases []*slot.Lease
 	for range 3 {
@@ -98,6 +99,7 @@ func busyTakesNothing(t *testing.T, c slot.Claimer) {
 
 // what the request has tried is not claimed again.
 func skipsTried(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	all := []slot.Candidate{{ID: "a", Limit: 1}, {ID: "b", Limit: 1}, {ID: "c", Limit: 1}}
 	tried := map[int]bool{0: true, 1: true}
 	lease, i, err := c.Claim(t.Context(), all, func(i int) bool { return tried[i] })
@@ -111,6 +113,7 @@ func skipsTried(t *testing.T, c slot.Claimer) {
 
 // 0 is no limit, and still counted.
 func unlimitedIsCounted(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	var leases []*slot.Lease
 	for range 100 {
 		l, _ := claim(t, c, slot.Candidate{ID: "free"})
@@ -128,6 +131,7 @@ func unlimitedIsCounted(t *testing.T, c slot.Claimer) {
 
 // exactly once.
 func releasedOnce(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	a := slot.Candidate{ID: "a", Limit: 2}
 	first, _ := claim(t, c, a)
 	second, _ := claim(t, c, a)
@@ -147,6 +151,7 @@ func releasedOnce(t *testing.T, c slot.Claimer) {
 
 // also when the call panics.
 func releasedAfterPanic(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	require.Panics(t, func() {
 		l, _ := claim(t, c, slot.Candidate{ID: "a", Limit: 1})
 		defer l.Release()
@@ -159,6 +164,7 @@ func releasedAfterPanic(t *testing.T, c slot.Claimer) {
 
 // 50 concurrent claims on a limit of 4 give exactly 4, again and again.
 func exact(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	for round := range 20 {
 		requireExact(t, "a"+strconv.Itoa(round%3), c)
 	}
@@ -198,6 +204,7 @@ func requireExact(t *testing.T, id string, claimers ...slot.Claimer) {
 
 // SLOT-01, SLOT-03: whatever claims, ends and hang-ups do, never more than the limit, and nothing leaks.
 func exactWithHangUps(t *testing.T, c slot.Claimer) {
+	t.Helper()
 	requireNeverAbove(t, c)
 	requireIdle(t, c)
 }
@@ -211,8 +218,8 @@ func requireNeverAbove(t *testing.T, claimers ...slot.Claimer) {
 	for g := range 8 {
 		c := claimers[g%len(claimers)]
 		wg.Go(func() {
-			for range 60 {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(2000))*time.Microsecond)
+			for i := range 60 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration((i*739+g*97)%2000)*time.Microsecond)
 				lease, _, err := c.Claim(ctx, candidates, nil)
 				if err == nil {
 					load.add(1)
@@ -256,7 +263,10 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 	}
 	t.Run("one owner", func(t *testing.T) {
 		t.Parallel()
-		Run(t, func(t *testing.T) slot.Claimer { return owners(t, 1)[0] })
+		Run(t, func(t *testing.T) slot.Claimer {
+			t.Helper()
+			return owners(t, 1)[0]
+		})
 	})
 	t.Run("the limit holds over all owners", func(t *testing.T) {
 		t.Parallel()
