@@ -29,12 +29,8 @@ type Server struct {
 	conns map[*Conn]struct{}
 }
 
-// NewServer makes a server that has not started. It takes over http, whose ConnState it sets.
-func NewServer(http *fasthttp.Server, log *slog.Logger) *Server {
-	s := &Server{http: http, log: log, conns: map[*Conn]struct{}{}}
-	http.ConnState = changeState
-	return s
-}
+// NewServer makes a server that has not started.
+func NewServer(log *slog.Logger) *Server { return &Server{log: log, conns: map[*Conn]struct{}{}} }
 
 func changeState(c net.Conn, state fasthttp.ConnState) {
 	conn, ok := c.(*Conn)
@@ -51,8 +47,10 @@ func changeState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Start listens on addr (host:port) and serves.
-func (s *Server) Start(ctx context.Context, addr string) error {
+// Start listens on addr (host:port) and serves http, which it takes over: it sets ConnState.
+func (s *Server) Start(ctx context.Context, addr string, http *fasthttp.Server) error {
+	http.ConnState = changeState
+	s.http = http
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {

@@ -1,0 +1,104 @@
+package ingress
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/services/ingress/internal/httpapi"
+	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/config"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
+	"hydrallm/shared/topology"
+)
+
+// Model is an entry of the model list.
+type Model = httpapi.Model
+
+// Config is what an ingress needs to know.
+type Config struct {
+	ID           string        // of this process: one token of a NATS subject, unique among all ingresses
+	Addr         string        // host:port to listen on
+	MaxBody      int           // bytes of a request body, decompressed; 0 = 32 MiB
+	QueueTimeout time.Duration // how long a request waits for a worker; 0 = 30s
+	Heartbeat    time.Duration // after so long a silence a stream gets a comment; 0 = 15s
+	ClientKeys   []string      // none = everyone may call
+	AdminKey     string        // "" = the admin routes are closed unless Debug
+	Debug        bool
+	CORSOrigins  []string // of browsers that may call; "*" = all
+	Models       []Model
+	Version      string
+	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
+}
+
+const (
+	defaultMaxBody      = 32 << 20
+	defaultQueueTimeout = 30 * time.Second
+	defaultHeartbeat    = 15 * time.Second
+)
+
+func (c *Config) setDefaults() {
+	if c.MaxBody == 0 {
+		c.MaxBody = defaultMaxBody
+	}
+	if c.QueueTimeout == 0 {
+		c.QueueTimeout = defaultQueueTimeout
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = defaultHeartbeat
+	}
+}
+
+// Validate reports every fault of the configuration.
+func (c *Config) Validate() error {
+	var errs []error
+	if c.ID == "" {
+		errs = append(errs, errors.New("no id"))
+	}
+	if c.Addr == "" {
+		errs = append(errs, errors.New("no address to listen on"))
+	}
+	if c.MaxBody < 0 {
+		errs = append(errs, fmt.Errorf("body limit %d is negative", c.MaxBody))
+	}
+	if c.QueueTimeout < 0 || c.Heartbeat < 0 {
+		errs = append(errs, errors.New("a time limit is negative"))
+	}
+	return errors.Join(errs...)
+}
+
+// limits derives the limits of silence. Workers show themselves every third of AckWait, the first time after half of it at the latest, and a
+// message whose worker died comes back after AckWait.
+func (c *Config) limits() pending.Limits {
+	return pending.Limits{
+		Queue: c.QueueTimeout, Grace: topology.AckWait / 2, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
+	}
+}
+
+// FromGateway takes what an ingress needs from the configuration of the gateway.
+func FromGateway(g *config.Config) Config {
+	c := Config{
+		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, AdminKey: g.Server.AdminKey.Reveal(),
+		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins,
+	}
+	for _, k := range g.Server.ClientKeys {
+		c.ClientKeys = append(c.ClientKeys, k.Reveal())
+	}
+	for _, m := range g.Models {
+		if m.Usable() {
+			c.Models = append(c.Models, Model{ID: m.Name, OwnedBy: "hydrallm", Tier: "unknown"})
+		}
+	}
+	return c
+}
+
+// Build makes the service from what all services are built from.
+func Build(p process.Parts) (lifecycle.Service, error) {
+	c := FromGateway(p.Config)
+	c.ID, c.Version = p.ID, p.Version
+	c.Gatherer, _ = p.Metrics.(prometheus.Gatherer)
+	return New(c, p.Bus, p.Log, p.Metrics)
+}

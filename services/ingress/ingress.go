@@ -1,0 +1,174 @@
+// Package ingress is the service that clients talk to. It owns their connections: it checks who calls and what, hands chat requests to the
+// pipeline, and writes back the answers that come as reply frames. It knows no provider and stores nothing.
+package ingress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"go.opentelemetry.io/otel"
+
+	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/services/ingress/internal/httpapi"
+	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/services/ingress/internal/presence"
+	"hydrallm/services/ingress/internal/transport"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/telemetry"
+)
+
+// Ingress is the service. It is a lifecycle.Service.
+type Ingress struct {
+	cfg     Config
+	bus     *bus.Bus
+	log     *slog.Logger
+	table   *pending.Table
+	metrics *httpapi.Metrics
+
+	mu  sync.Mutex // held while the service starts or stops
+	run *run       // nil while it is stopped
+}
+
+// run is what exists between Start and Stop.
+type run struct {
+	server   *transport.Server
+	replies  *bus.Subscription
+	claims   *bus.Subscription
+	presence *presence.Watch
+
+	cancel context.CancelFunc // of the sweep
+	wg     sync.WaitGroup
+}
+
+// New makes an ingress that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
+func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Ingress, error) {
+	cfg.setDefaults()
+	if err := cfg.Validate(); err != nil {
+		return nil, fmt.Errorf("checking the configuration of the ingress: %w", err)
+	}
+	i := &Ingress{cfg: cfg, bus: b, log: log}
+	i.table = pending.NewTable(cfg.limits(), b, log, func(err error) { i.metrics.Failed(err) })
+	var err error
+	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+// Start listens and serves. It does nothing when the service runs already.
+func (i *Ingress) Start(ctx context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.run != nil {
+		return nil
+	}
+	r := &run{}
+	if err := i.begin(ctx, r); err != nil {
+		return errors.Join(err, r.end())
+	}
+	i.run = r
+	i.report(ctx)
+	return nil
+}
+
+// begin starts the parts of r: what receives answers first, what takes requests last.
+func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
+	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	r.cancel = cancel
+	r.wg.Go(func() { i.table.Run(work) })
+	if r.replies, err = i.bus.SubscribeReplies(i.cfg.ID, i.table.Deliver); err != nil {
+		return err
+	}
+	if r.claims, err = i.bus.ServeClaims(i.cfg.ID, i.table.Claim); err != nil {
+		return err
+	}
+	if r.presence, err = presence.Start(ctx, i.bus); err != nil {
+		return err
+	}
+	r.server = transport.NewServer(i.log)
+	return r.server.Start(ctx, i.cfg.Addr, i.api(r).Server())
+}
+
+func (i *Ingress) api(r *run) *httpapi.API {
+	return httpapi.New(httpapi.Config{
+		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.cfg.Models, CORSOrigins: i.cfg.CORSOrigins,
+		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Clients: auth.NewClients(i.cfg.ClientKeys),
+		Admin: auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log), Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
+		Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
+	})
+}
+
+// Addr is the address on which the service listens, or nil while it is stopped.
+func (i *Ingress) Addr() net.Addr {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.run == nil {
+		return nil
+	}
+	return i.run.server.Addr()
+}
+
+// report logs where the service listens, and whether it should.
+func (i *Ingress) report(ctx context.Context) {
+	host, _, err := net.SplitHostPort(i.cfg.Addr)
+	bound, ok := i.run.server.Addr().(*net.TCPAddr)
+	if err != nil || !ok { // it listens there, on TCP
+		panic(fmt.Sprintf("listening on %s: %v", i.cfg.Addr, err))
+	}
+	telemetry.Event(ctx, i.log, slog.LevelInfo, "server: bind", "host", host, "port", bound.Port)
+	if len(i.cfg.ClientKeys) == 0 && !bound.IP.IsLoopback() {
+		telemetry.Event(ctx, i.log, slog.LevelWarn,
+			"server: warning: anyone who reaches this address can use the gateway; set server.client_keys or bind to 127.0.0.1", "host", host)
+	}
+}
+
+// Stop accepts no more requests and lets those under way finish until ctx ends; then their clients get an error and their workers are told
+// to stop.
+func (i *Ingress) Stop(ctx context.Context) error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	r := i.run
+	if r == nil {
+		return nil
+	}
+	i.run = nil
+	err := r.server.Drain(ctx)
+	if err != nil {
+		err = i.cutOff(ctx, r, err)
+	}
+	return errors.Join(err, r.end())
+}
+
+// farewell is how long clients have to take the error that ends their answers.
+const farewell = 2 * time.Second
+
+func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
+	n := i.table.Len()
+	i.table.FailAll(pending.ErrStopping)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer cancel()
+	if err := r.server.Drain(ctx); err != nil {
+		i.log.Debug("closing connections", slog.Any("error", err))
+	}
+	if n == 0 {
+		return nil // only connections without a request were left
+	}
+	return fmt.Errorf("%d answers cut off: %w", n, cause)
+}
+
+// end stops what is left of r. It works on a run that began in part.
+func (r *run) end() error {
+	if r.server != nil {
+		r.server.Close()
+	}
+	err := errors.Join(r.claims.Stop(), r.replies.Stop(), r.presence.Stop())
+	r.cancel()
+	r.wg.Wait()
+	return err
+}

@@ -1,0 +1,86 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/topology"
+)
+
+// queryTime is how long a service may take to answer an admin request.
+const queryTime = 5 * time.Second
+
+// admin serves the routes of operators. Nothing else of the request is looked at before the key, and there is no CORS.
+func (a *API) admin(x *exchange, path string) error {
+	x.route = routeAdmin
+	from, _ := netip.AddrFromSlice(x.RemoteIP())
+	if f := a.Admin.Check(x.Request.Header.Peek("X-Admin-Key"), from, x.Time()); f != nil {
+		return f
+	}
+	switch path {
+	case prefixAdmin + "/status":
+		return a.adminQuery(x, "GET, HEAD", topology.Dispatcher, "status", nil)
+	case prefixAdmin + "/stats":
+		return a.adminQuery(x, "GET, HEAD", topology.SessionWriter, "stats", nil)
+	case prefixAdmin + "/logs":
+		limit, err := limitOf(x)
+		if err != nil {
+			return err
+		}
+		return a.adminQuery(x, "GET, HEAD", topology.SessionWriter, "logs", map[string]int{"limit": limit})
+	case prefixAdmin + "/logs/clear":
+		return a.adminQuery(x, "POST", topology.SessionWriter, "clear_logs", nil)
+	}
+	return notFound(x)
+}
+
+// adminQuery asks a service and passes its answer on as it is.
+func (a *API) adminQuery(x *exchange, methods, service, op string, question any) error {
+	if err := x.allow(methods); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
+	defer cancel()
+	var answer json.RawMessage
+	if err := a.Bus.Query(ctx, service, op, question, &answer); err != nil {
+		return queryFault(service, err)
+	}
+	x.json(fasthttp.StatusOK, answer)
+	return nil
+}
+
+func queryFault(service string, err error) *fault.Fault {
+	if refusal, ok := errors.AsType[*bus.QueryError](err); ok {
+		if status, errCode := strconv.Atoi(refusal.Code); errCode == nil && status >= 400 && status < 500 {
+			return &fault.Fault{Kind: fault.Invalid, HTTPStatus: status, Message: refusal.Message, Cause: err}
+		}
+		return &fault.Fault{Kind: fault.Internal, Message: "Internal server error", Cause: err}
+	}
+	return &fault.Fault{Kind: fault.Unavailable, Message: "The " + service + " service does not answer", RetryAfter: time.Second, Cause: err}
+}
+
+// Bounds of limit parameters.
+const (
+	defaultLimit = 50
+	maxLimit     = 1000
+)
+
+func limitOf(x *exchange) (int, error) {
+	text := x.QueryArgs().Peek("limit")
+	if len(text) == 0 {
+		return defaultLimit, nil
+	}
+	n, err := strconv.Atoi(string(text))
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return 0, &fault.Fault{Kind: fault.Invalid, Message: "limit must be a number", Param: "limit"}
+	}
+	return min(max(n, 1), maxLimit), nil
+}

@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
+
+	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+)
+
+// statusGone marks an exchange whose client has left, for the metrics; nobody reads it.
+const statusGone = 499
+
+// maxAnswer bounds an answer that is not a stream.
+const maxAnswer = 64 << 20
+
+// answer waits until the pipeline commits to an answer and turns it into a response. When streaming is true, the response is still to
+// be written, and the stream removes pend at its end.
+func (a *API) answer(x *exchange, pend *pending.Request, span trace.Span) (streaming bool, err error) {
+	raw, err := pend.Head()
+	if err != nil {
+		return false, a.unanswered(x, err)
+	}
+	a.Metrics.committed(time.Since(x.Time()))
+	head, err := a.heads.parse(raw)
+	if err != nil {
+		a.Pending.Fail(pend, pending.ErrMalformed)
+		return false, lostFault(err)
+	}
+	if !head.events {
+		return false, a.collect(x, pend, head)
+	}
+	head.apply(&x.Response)
+	a.stream(x, pend, span)
+	return true, nil
+}
+
+// unanswered gives the fault for an answer that failed before anything of it was sent. A client that has gone gets none.
+func (a *API) unanswered(x *exchange, err error) error {
+	if errors.Is(err, pending.ErrGone) {
+		x.SetStatusCode(statusGone)
+		x.SetConnectionClose()
+		return nil
+	}
+	return lostFault(err)
+}
+
+// collect answers with the whole body at once.
+func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
+	var (
+		parts [][]byte
+		size  int
+		done  credit
+	)
+	for {
+		p := pend.Next(nil)
+		for _, data := range p.Data {
+			size += len(data)
+		}
+		parts = append(parts, p.Data...)
+		switch {
+		case size > maxAnswer:
+			a.Pending.Fail(pend, pending.ErrOverflow)
+			return lostFault(pending.ErrOverflow)
+		case p.Err != nil:
+			return a.unanswered(x, p.Err)
+		case p.End:
+			head.apply(&x.Response)
+			a.Metrics.sent.Add(float64(size))
+			a.whole(x, parts, size)
+			return nil
+		}
+		a.grant(pend.ID, &done, uint64(size)) //nolint:gosec // a length
+	}
+}
+
+// whole sets the body. A single small part, the usual case, is sent from where it lies.
+func (a *API) whole(x *exchange, parts [][]byte, size int) {
+	if len(parts) == 1 && size <= maxPiece {
+		x.Response.SetBodyRaw(parts[0])
+		return
+	}
+	x.Response.SetBodyStream(&patientBody{parts: parts, writer: patientWriter{conn: x.Conn()}}, size)
+}
+
+// credit is how much of an answer its worker knows to be taken.
+type credit uint64
+
+// grant tells the worker of an answer that taken bytes are out of the way, in steps.
+func (a *API) grant(rid string, done *credit, taken uint64) {
+	if taken-uint64(*done) < bus.CreditStep {
+		return
+	}
+	*done = credit(taken)
+	if err := a.Bus.Credit(rid, taken); err != nil {
+		// Without it the worker waits, and the sweep ends the request.
+		a.Log.Warn("sending credit", "rid", rid, "error", err)
+	}
+}
+
+// head is a decoded contract.Head.
+type head struct {
+	status int
+	events bool // a stream of events follows
+	header [][2][]byte
+}
+
+var eventStream = []byte("text/event-stream")
+
+func decodeHead(raw []byte) (*head, error) {
+	var h contract.Head
+	if err := json.Unmarshal(raw, &h); err != nil {
+		return nil, fmt.Errorf("reading the head of an answer: %w", err)
+	}
+	if h.Status < 200 || h.Status > 599 {
+		return nil, fmt.Errorf("reading the head of an answer: %w: status %d", contract.ErrBadFrame, h.Status)
+	}
+	out := &head{status: h.Status}
+	for _, kv := range h.Header {
+		name, value := []byte(kv[0]), []byte(kv[1])
+		if isContentType(name) {
+			out.events = hasPrefixFold(value, eventStream)
+		}
+		out.header = append(out.header, [2][]byte{name, value})
+	}
+	return out, nil
+}
+
+// apply sets status and headers.
+func (h *head) apply(resp *fasthttp.Response) {
+	resp.SetStatusCode(h.status)
+	for _, kv := range h.header {
+		if isContentType(kv[0]) {
+			resp.Header.SetContentTypeBytes(kv[1])
+		} else {
+			resp.Header.SetCanonical(kv[0], kv[1])
+		}
+	}
+	if h.events {
+		resp.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
+		resp.Header.Set("X-Accel-Buffering", "no") // or nginx collects the stream
+	}
+}

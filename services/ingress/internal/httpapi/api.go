@@ -1,0 +1,89 @@
+// Package httpapi is the HTTP interface of the gateway: routes, limits and error bodies, and the way of a chat request into the pipeline and
+// of its answer back to the client.
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
+
+	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/contract"
+)
+
+// Bus is what the interface needs of the pipeline; *bus.Bus is one.
+type Bus interface {
+	PublishWork(ctx context.Context, subj string, req *contract.Request, body []byte) error
+	Credit(rid string, consumed uint64) error
+	Query(ctx context.Context, service, op string, question, answer any) error
+	Ready() bool
+}
+
+// Config is what the interface is made of. All fields but Gatherer are required.
+type Config struct {
+	Ingress      string // id of this ingress on the bus
+	MaxBody      int    // bytes
+	QueueTimeout time.Duration
+	Models       []Model
+	CORSOrigins  []string
+	Version      string
+
+	Bus        Bus
+	Pending    *pending.Table
+	Clients    *auth.Clients
+	Admin      *auth.Admin
+	Dispatcher func() bool // whether a dispatcher is there
+	Stopping   func() bool // whether answers should end their connections
+	Gatherer   prometheus.Gatherer
+	Metrics    *Metrics
+	Log        *slog.Logger
+	Tracer     trace.Tracer
+}
+
+// API answers requests. Its Handle is a fasthttp.RequestHandler.
+type API struct {
+	Config
+	models *models
+	cors   *cors
+	heads  heads
+	banner []byte
+}
+
+// New makes the interface.
+func New(cfg Config) *API {
+	return &API{
+		Config: cfg, models: newModels(cfg.Models, time.Now()), cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version),
+	}
+}
+
+// Limits of the server.
+const (
+	readBuffer  = 32 << 10 // also the limit of request line and headers
+	writeBuffer = 16 << 10
+	headerTime  = 15 * time.Second // for the headers and the first part of a body, from the first byte
+	idleTime    = 2 * time.Minute  // between two requests
+	writePause  = time.Minute      // a client that takes nothing for so long is dropped
+	maxConns    = 1 << 20
+)
+
+// Server gives the fasthttp server of the interface. Bodies are streamed, so that a request can be refused before its body is read. Of a
+// body, fasthttp itself reads no more than MaxRequestBodySize before it calls the handler; the real limit is upload's.
+func (a *API) Server() *fasthttp.Server {
+	return &fasthttp.Server{
+		Handler: a.Handle, ErrorHandler: a.refuse, Logger: silent{}, Name: "", NoDefaultServerHeader: true,
+		NoDefaultContentType: true, SecureErrorLogMessage: true,
+		ReadBufferSize: readBuffer, WriteBufferSize: writeBuffer, Concurrency: maxConns,
+		ReadTimeout: headerTime, IdleTimeout: idleTime, WriteTimeout: writePause,
+		StreamRequestBody: true, MaxRequestBodySize: 1, DisablePreParseMultipartForm: true,
+	}
+}
+
+// silent drops the messages of fasthttp, which may quote requests.
+type silent struct{}
+
+func (silent) Printf(string, ...any) {}

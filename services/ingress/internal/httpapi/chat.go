@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/services/ingress/internal/upload"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/subject"
+)
+
+const (
+	publishTime = 5 * time.Second // for the server to take a request
+	retryAfter  = time.Second     // after which it makes sense to come back
+	maxName     = 512             // bytes of a model name or session id; they travel in message headers
+)
+
+// chat hands a request to the pipeline and gives back its answer.
+func (a *API) chat(x *exchange) error {
+	body, err := upload.Read(x.RequestCtx, a.MaxBody)
+	if err != nil {
+		return err
+	}
+	a.Metrics.received.Add(float64(len(body)))
+	req, err := a.envelope(x, body)
+	if err != nil {
+		upload.Release(body)
+		return err
+	}
+	ctx, span := a.startSpan(x, req)
+	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
+	answered := false
+	defer func() {
+		if !answered {
+			a.Pending.Remove(pend)
+			endSpan(span, x.Response.StatusCode())
+		}
+	}()
+	if err := a.publish(ctx, req, body); err != nil {
+		return err
+	}
+	upload.Release(body)
+	answered, err = a.answer(x, pend, span)
+	return err
+}
+
+// envelope checks the body and describes the request to the pipeline.
+func (a *API) envelope(x *exchange, body []byte) (*contract.Request, error) {
+	scan, err := openai.ScanRequest(body)
+	if err != nil {
+		if bad, ok := errors.AsType[*openai.RequestError](err); ok {
+			return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
+		}
+		return nil, err
+	}
+	switch {
+	case len(scan.Model) > maxName:
+		return nil, tooLong("model")
+	case len(scan.SessionID) > maxName:
+		return nil, tooLong("session_id")
+	}
+	return &contract.Request{
+		ID: x.rid, Ingress: a.Ingress, Endpoint: contract.Chat, Model: scan.Model, Stream: scan.Stream, IncludeUsage: scan.IncludeUsage,
+		SessionID: scan.SessionID, ReceivedAt: x.Time(), StartBy: x.Time().Add(a.QueueTimeout),
+	}, nil
+}
+
+func tooLong(param string) *fault.Fault {
+	return &fault.Fault{Kind: fault.Invalid, Message: "'" + param + "' is too long.", Param: param, Code: openai.CodeInvalidValue}
+}
+
+// publish gives the request to the pipeline.
+func (a *API) publish(ctx context.Context, req *contract.Request, body []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, publishTime)
+	defer cancel()
+	if err := a.Bus.PublishWork(ctx, subject.Received, req, body); err != nil {
+		return &fault.Fault{
+			Kind: fault.Unavailable, Message: "The gateway takes no more requests at the moment", RetryAfter: retryAfter, Cause: err,
+		}
+	}
+	return nil
+}
+
+var traceContext propagation.TraceContext
+
+// startSpan continues the client's trace, or begins one.
+func (a *API) startSpan(x *exchange, req *contract.Request) (context.Context, trace.Span) {
+	ctx := context.Background()
+	if parent := x.Request.Header.Peek("Traceparent"); len(parent) > 0 {
+		ctx = traceContext.Extract(ctx, propagation.MapCarrier{
+			"traceparent": string(parent), "tracestate": string(x.Request.Header.Peek("Tracestate")),
+		})
+	}
+	ctx, span := a.Tracer.Start(ctx, "POST "+pathChat, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.Time()))
+	if span.IsRecording() {
+		span.SetAttributes(
+			attribute.String("http.request.method", fasthttp.MethodPost), attribute.String("http.route", pathChat),
+			attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.request.model", req.Model),
+			attribute.Bool("hydra.stream", req.Stream), attribute.String("hydra.request_id", req.ID),
+		)
+	}
+	return ctx, span
+}
+
+func endSpan(span trace.Span, status int) {
+	if span.IsRecording() {
+		span.SetAttributes(attribute.Int("http.response.status_code", status))
+		if status >= fasthttp.StatusInternalServerError {
+			span.SetStatus(codes.Error, "")
+		}
+	}
+	span.End()
+}
+
+// client is the connection as the table of pending requests sees it.
+func (x *exchange) client() pending.Client {
+	if c := x.conn(); c != nil {
+		return c
+	}
+	return present{}
+}
+
+// present stands for a connection that can't be watched.
+type present struct{}
+
+func (present) Gone() bool { return false }
+func (present) Abort()     {}
+
+// lostFault is what a client sees of an answer that failed inside the gateway.
+func lostFault(err error) *fault.Fault {
+	f := &fault.Fault{Kind: fault.Unavailable, RetryAfter: retryAfter, Code: "answer_lost", Cause: err, Message: "The answer was lost inside the gateway"}
+	switch {
+	case errors.Is(err, pending.ErrNotTaken):
+		f.Code, f.Message = "queue_timeout", "The gateway is overloaded: no worker took the request in time"
+	case errors.Is(err, pending.ErrStopping):
+		f.Code, f.Message = "stopping", "The gateway is stopping"
+	}
+	return f
+}

@@ -1,0 +1,102 @@
+package httpapi
+
+import (
+	"log/slog"
+	"strconv"
+	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"hydrallm/services/ingress/internal/transport"
+	"hydrallm/shared/fault"
+)
+
+// exchange is one request and its answer.
+type exchange struct {
+	*fasthttp.RequestCtx
+	api   *API
+	rid   string // unique, and what the pipeline calls the request
+	route route
+}
+
+const (
+	headerRequestID  = "X-Request-Id"
+	headerGatewayRID = "X-Gateway-Request-Id"
+)
+
+// begin sets the headers that every answer has. An id that the client gave is given back, beside the gateway's own.
+func (x *exchange) begin() {
+	x.rid = newRequestID(x.Time())
+	h := &x.Response.Header
+	if given := x.Request.Header.Peek(headerRequestID); saneRequestID(given) {
+		h.SetCanonical([]byte(headerRequestID), given)
+		h.SetCanonical([]byte(headerGatewayRID), []byte(x.rid))
+	} else {
+		h.SetCanonical([]byte(headerRequestID), []byte(x.rid))
+	}
+}
+
+// conn is the connection of the client, or nil when the server runs on other connections than transport's.
+func (x *exchange) conn() *transport.Conn {
+	c, _ := x.Conn().(*transport.Conn)
+	return c
+}
+
+var contentJSON = []byte("application/json")
+
+// json answers with a body, which must not change any more.
+func (x *exchange) json(status int, body []byte) {
+	x.SetStatusCode(status)
+	x.Response.Header.SetContentTypeBytes(contentJSON)
+	x.Response.SetBodyRaw(body)
+}
+
+// fail answers with an error.
+func (x *exchange) fail(f *fault.Fault) {
+	x.Response.ResetBody()
+	writeFault(&x.Response, f)
+	x.leaveBody()
+	if f.Cause != nil && f.Status() >= fasthttp.StatusInternalServerError {
+		x.api.Log.Warn("request refused", slog.String("rid", x.rid), slog.Int("status", f.Status()), slog.Any("error", f))
+	}
+}
+
+func writeFault(resp *fasthttp.Response, f *fault.Fault) {
+	resp.SetStatusCode(f.Status())
+	resp.Header.SetContentTypeBytes(contentJSON)
+	if f.RetryAfter > 0 {
+		seconds := (f.RetryAfter + time.Second - 1) / time.Second
+		resp.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(int64(seconds), 10))
+	}
+	resp.SetBodyRaw(f.AppendJSON(nil))
+}
+
+// smallBody is what fasthttp throws away of an unread body to keep the connection.
+const smallBody = 64 << 10
+
+// leaveBody decides what happens to a body that was not read: a small one is thrown away; with a large one the connection ends, but only
+// after the client had the time to read the answer.
+func (x *exchange) leaveBody() {
+	if x.RequestBodyStream() == nil {
+		return
+	}
+	if size := x.Request.Header.ContentLength(); size >= 0 && size <= smallBody {
+		return
+	}
+	x.SetConnectionClose()
+	if c := x.conn(); c != nil {
+		c.Linger()
+	}
+}
+
+// finish ends the answer as far as it is known now: a stream is still to be written.
+func (x *exchange) finish() {
+	if x.api.Stopping() {
+		x.SetConnectionClose()
+	}
+	x.api.Metrics.answered(x.route, x.Response.StatusCode())
+	if x.api.Log.Enabled(x, slog.LevelDebug) {
+		x.api.Log.Debug("request", slog.String("rid", x.rid), slog.String("route", x.route.String()),
+			slog.Int("status", x.Response.StatusCode()), slog.Duration("after", time.Since(x.Time())))
+	}
+}

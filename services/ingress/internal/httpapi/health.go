@@ -1,0 +1,72 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/valyala/fasthttp"
+
+	"hydrallm/shared/fault"
+)
+
+// banner is the answer of GET / (R-023).
+func banner(version string) []byte {
+	body, err := json.Marshal(map[string]any{
+		"status": "online", "message": "HydraLLM, an OpenAI-compatible gateway", "version": version,
+		"docs": nil, "openapi": nil, "ui": nil,
+	})
+	if err != nil { // a map of strings always marshals
+		panic(err)
+	}
+	return body
+}
+
+func (a *API) root(x *exchange) error {
+	x.json(fasthttp.StatusOK, a.banner)
+	return nil
+}
+
+func (a *API) live(x *exchange) error {
+	x.json(fasthttp.StatusOK, []byte(`{"status":"ok"}`))
+	return nil
+}
+
+// ready tells whether chat requests would be served now.
+func (a *API) ready(x *exchange) error {
+	reason := ""
+	switch {
+	case a.Stopping():
+		reason = "stopping"
+	case !a.Bus.Ready():
+		reason = "no connection to NATS"
+	case !a.Dispatcher():
+		reason = "no dispatcher is running"
+	}
+	if reason == "" {
+		x.json(fasthttp.StatusOK, []byte(`{"status":"ready"}`))
+		return nil
+	}
+	x.json(fasthttp.StatusServiceUnavailable, fmt.Appendf(nil, `{"status":"not ready","reason":%q}`, reason))
+	return nil
+}
+
+// metrics shows the figures of this process.
+func (a *API) metrics(x *exchange) error {
+	if a.Gatherer == nil {
+		return fault.New(fault.NotFound, "This process shows its metrics elsewhere")
+	}
+	families, err := a.Gatherer.Gather()
+	if err != nil {
+		return fmt.Errorf("gathering metrics: %w", err)
+	}
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	x.Response.Header.SetContentType(string(format))
+	enc := expfmt.NewEncoder(x.Response.BodyWriter(), format)
+	for _, f := range families {
+		if err := enc.Encode(f); err != nil {
+			return fmt.Errorf("encoding metrics: %w", err)
+		}
+	}
+	return nil
+}

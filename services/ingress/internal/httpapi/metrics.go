@@ -1,0 +1,88 @@
+package httpapi
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/services/ingress/internal/pending"
+)
+
+// route is a label value of the metrics.
+type route int
+
+const (
+	routeOther route = iota
+	routeChat
+	routeModels
+	routeAdmin
+	routeHealth
+	routeMetrics
+	routeRoot
+	routeCount
+)
+
+func (r route) String() string {
+	return [routeCount]string{"other", "chat", "models", "admin", "health", "metrics", "root"}[r]
+}
+
+const classCount = 5 // 1xx to 5xx
+
+// Metrics are the figures of the ingress. All label sets are closed.
+type Metrics struct {
+	requests  [routeCount][classCount]prometheus.Counter
+	firstByte prometheus.Histogram
+	received  prometheus.Counter
+	sent      prometheus.Counter
+	failures  map[string]prometheus.Counter
+}
+
+// NewMetrics registers the figures. inFlight gives the number of requests that await their answers.
+func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error) {
+	m := &Metrics{
+		firstByte: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "hydra_ingress_first_byte_seconds", Help: "Time from a chat request to the status line of its answer.",
+			Buckets: []float64{.002, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
+		}),
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hydra_ingress_request_body_bytes_total", Help: "Bytes of chat requests, decompressed.",
+		}),
+		sent: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hydra_ingress_response_body_bytes_total", Help: "Bytes of answers to chat requests.",
+		}),
+		failures: map[string]prometheus.Counter{},
+	}
+	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hydra_ingress_requests_total", Help: "Requests by route and class of the status.",
+	}, []string{"route", "class"})
+	for r := range routeCount {
+		for class := range classCount {
+			m.requests[r][class] = requests.WithLabelValues(r.String(), fmt.Sprintf("%dxx", class+1))
+		}
+	}
+	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hydra_ingress_unfinished_total", Help: "Chat requests whose answer did not come to its end; gone: the client left.",
+	}, []string{"reason"})
+	for _, reason := range pending.Reasons() {
+		m.failures[reason] = failures.WithLabelValues(reason)
+	}
+	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hydra_ingress_in_flight", Help: "Chat requests that await their answer or its end.",
+	}, func() float64 { return float64(inFlight()) })
+	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, requests, failures, gauge} {
+		if err := reg.Register(c); err != nil {
+			return nil, fmt.Errorf("registering the metrics of the ingress: %w", err)
+		}
+	}
+	return m, nil
+}
+
+// Failed counts a request whose answer did not come to its end.
+func (m *Metrics) Failed(err error) { m.failures[pending.Reason(err)].Inc() }
+
+func (m *Metrics) answered(r route, status int) {
+	m.requests[r][min(max(status/100-1, 0), classCount-1)].Inc()
+}
+
+func (m *Metrics) committed(since time.Duration) { m.firstByte.Observe(since.Seconds()) }

@@ -1,0 +1,155 @@
+package httpapi
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
+
+	"hydrallm/services/ingress/internal/pending"
+)
+
+// stream is the body of an event stream, for fasthttp. It writes what has come as soon as it has come.
+type stream struct {
+	api    *API
+	pend   *pending.Request
+	span   trace.Span
+	status int
+	writer patientWriter
+
+	taken  uint64
+	done   credit
+	last   []byte // written last
+	buf    []byte // for small data that came together
+	closed bool
+}
+
+// stream sets the body of the response.
+func (a *API) stream(x *exchange, pend *pending.Request, span trace.Span) {
+	s := &stream{api: a, pend: pend, span: span, status: x.Response.StatusCode(), writer: patientWriter{conn: x.Conn()}}
+	pend.SendPings()
+	if !x.Request.Header.IsHTTP11() {
+		x.hijack(s)
+		return
+	}
+	// Without data there would be nothing to flush the headers with.
+	x.Response.ImmediateHeaderFlush = !pend.Ready()
+	x.Response.SetBodyStream(s, -1)
+}
+
+// hijack serves a client of HTTP/1.0, which knows no chunks: its stream ends with the connection.
+func (x *exchange) hijack(s *stream) {
+	x.Response.Header.SetContentLength(-2) // neither a length nor chunks
+	header := x.Response.Header.AppendBytes(nil)
+	x.HijackSetNoResponse(true)
+	x.Hijack(func(c net.Conn) {
+		defer s.Close() //nolint:errcheck // it has no error
+		if err := s.writer.write(c, header); err != nil {
+			s.api.Pending.Fail(s.pend, pending.ErrGone)
+			return
+		}
+		_, _ = s.WriteTo(c) // the connection ends in any case
+	})
+}
+
+var ping = []byte(": ping\n\n")
+
+// WriteTo writes the stream to its end. An error means that the client has gone.
+func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	var p pending.Part
+	for {
+		p = s.pend.Next(p.Data)
+		err := s.writeAll(w, p.Data)
+		if err == nil && p.Ping && s.atBoundary() {
+			err = s.writer.write(w, ping)
+		}
+		if err != nil {
+			s.api.Pending.Fail(s.pend, pending.ErrGone)
+			return int64(s.taken), err //nolint:gosec // a length
+		}
+		switch {
+		case p.Err != nil:
+			return int64(s.taken), s.breakOff(w, p.Err) //nolint:gosec // a length
+		case p.End:
+			return int64(s.taken), nil //nolint:gosec // a length
+		}
+	}
+}
+
+// writeAll writes data that is ready together with as few calls as possible.
+func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
+	for len(parts) > 0 {
+		n, size := run(parts)
+		data := parts[0]
+		if n > 1 {
+			s.buf = s.buf[:0]
+			for _, p := range parts[:n] {
+				s.buf = append(s.buf, p...)
+			}
+			data = s.buf
+		}
+		if err := s.writer.write(w, data); err != nil {
+			return err
+		}
+		s.last = parts[n-1]
+		parts = parts[n:]
+		s.taken += uint64(size) //nolint:gosec // a length
+		s.api.grant(s.pend.ID, &s.done, s.taken)
+	}
+	return nil
+}
+
+// run gives how many of the parts fit into one piece, at least one, and their size.
+func run(parts [][]byte) (n, size int) {
+	for _, p := range parts {
+		if n > 0 && size+len(p) > maxPiece {
+			break
+		}
+		n, size = n+1, size+len(p)
+	}
+	return n, size
+}
+
+// atBoundary says whether an event may be put in here.
+func (s *stream) atBoundary() bool {
+	return len(s.last) == 0 || bytes.HasSuffix(s.last, []byte("\n\n")) || bytes.HasSuffix(s.last, []byte("\n\r\n"))
+}
+
+// breakOff ends a stream that can't go on, in sight of the client.
+func (s *stream) breakOff(w io.Writer, err error) error {
+	if errors.Is(err, pending.ErrGone) {
+		return err
+	}
+	var event []byte
+	if !s.atBoundary() {
+		event = append(event, "\n\n"...)
+	}
+	if err := s.writer.write(w, lostFault(err).AppendEvent(event)); err != nil {
+		return fmt.Errorf("ending a stream: %w", err)
+	}
+	return nil
+}
+
+// SupportsBodyWriteTo makes fasthttp use WriteTo.
+func (s *stream) SupportsBodyWriteTo() bool { return true }
+
+// Read is never used, since fasthttp uses WriteTo.
+func (s *stream) Read([]byte) (int, error) { return 0, errors.ErrUnsupported }
+
+// Close ends the exchange. fasthttp calls it whatever happened to the body.
+func (s *stream) Close() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	s.api.Pending.Remove(s.pend)
+	s.api.Metrics.sent.Add(float64(s.taken))
+	endSpan(s.span, s.status)
+	return nil
+}
+
+var _ fasthttp.BodyWriterTo = (*stream)(nil)

@@ -1,0 +1,195 @@
+package ingress_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"hydrallm/services/ingress"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/topology"
+)
+
+// fasthttp keeps the text of the Date header in a goroutine for the life of the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
+
+const testWait = 20 * time.Second
+
+// gateway is an ingress on a real NATS server, with a bus for the workers of the test.
+type gateway struct {
+	t       testing.TB
+	ingress *ingress.Ingress
+	worker  *bus.Bus
+	url     string
+	addr    string
+	log     *output
+	metrics *prometheus.Registry
+	client  *http.Client
+}
+
+// output collects log lines.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+func connect(t testing.TB, server bus.InProcess, name string) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Config{InProcess: server, Name: name, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	return b
+}
+
+// setup starts an ingress; change may alter its configuration.
+func setup(t testing.TB, change func(*ingress.Config)) *gateway {
+	t.Helper()
+	server := natstest.Start(t)
+	g := &gateway{t: t, log: &output{}, worker: connect(t, server, "worker"), metrics: prometheus.NewRegistry()}
+	cfg := ingress.Config{ID: "ingress-test", Addr: "127.0.0.1:0", QueueTimeout: testWait, Gatherer: g.metrics, Version: "1.2.3"}
+	if change != nil {
+		change(&cfg)
+	}
+	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var err error
+	g.ingress, err = ingress.New(cfg, connect(t, server, "ingress"), log, g.metrics)
+	require.NoError(t, err)
+	require.NoError(t, g.ingress.Start(t.Context()))
+	t.Cleanup(func() { g.stop(testWait) })
+	g.addr = g.ingress.Addr().String()
+	g.url = "http://" + g.addr
+	transport := &http.Transport{DisableCompression: true}
+	g.client = &http.Client{Transport: transport}
+	t.Cleanup(transport.CloseIdleConnections)
+	return g
+}
+
+func (g *gateway) stop(limit time.Duration) {
+	g.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	require.NoError(g.t, g.ingress.Stop(ctx))
+}
+
+// reply is the worker's side of one delivery.
+type reply struct {
+	*bus.Reply
+	work *bus.Work
+	gone chan struct{} // closed when the request is cancelled
+}
+
+// work answers requests with handler, the way a dispatcher does.
+func (g *gateway) work(handler func(ctx context.Context, r *reply)) {
+	g.t.Helper()
+	control, err := g.worker.SubscribeControl()
+	require.NoError(g.t, err)
+	c, err := g.worker.ConsumeWork(g.t.Context(), bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: 64}, func(ctx context.Context, w *bus.Work) {
+		ctx, cancel := context.WithCancel(ctx)
+		defer cancel()
+		gone := make(chan struct{})
+		r := &reply{Reply: g.worker.OpenReply(w.Request, w.Attempt, func() { close(gone); cancel() }), work: w, gone: gone}
+		defer r.Close()
+		w.OnWorking(func() { _ = r.Working() })
+		handler(ctx, r)
+		w.Done()
+	})
+	require.NoError(g.t, err)
+	g.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testWait)
+		defer cancel()
+		require.NoError(g.t, c.Stop(ctx))
+		require.NoError(g.t, control.Stop())
+	})
+}
+
+func (r *reply) head(contentType string) error {
+	return r.Head(contract.Head{Status: http.StatusOK, Header: [][2]string{{"Content-Type", contentType}, {"X-Gateway-Model", "up"}}})
+}
+
+// send sends data at once.
+func (r *reply) send(ctx context.Context, text string) error {
+	if err := r.Data(ctx, []byte(text)); err != nil {
+		return err
+	}
+	return r.Flush()
+}
+
+func (r *reply) end() error {
+	if err := r.End(contract.End{Outcome: contract.OutcomeSuccess}); err != nil {
+		return err
+	}
+	return r.Flush()
+}
+
+const (
+	answerJSON = `{"id":"c1","object":"chat.completion","choices":[]}`
+	chatBody   = `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	streamBody = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
+)
+
+// echo answers every request: streams with three events, others with JSON.
+func echo(ctx context.Context, r *reply) {
+	if !r.work.Request.Stream {
+		_ = r.head("application/json")
+		_ = r.Data(ctx, []byte(answerJSON))
+		_ = r.end()
+		return
+	}
+	_ = r.head("text/event-stream")
+	for _, text := range []string{"data: one\n\n", "data: two\n\n", "data: [DONE]\n\n"} {
+		_ = r.send(ctx, text)
+	}
+	_ = r.end()
+}
+
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request and reads the whole answer. header is a list of names and values.
+func (g *gateway) do(method, path string, body io.Reader, header ...string) answer {
+	g.t.Helper()
+	req, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, body)
+	require.NoError(g.t, err)
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := g.client.Do(req)
+	require.NoError(g.t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(g.t, err)
+	require.NoError(g.t, resp.Body.Close())
+	return answer{resp, string(text)}
+}
+
+func (g *gateway) chat(body string, header ...string) answer {
+	g.t.Helper()
+	return g.do(http.MethodPost, "/v1/chat/completions", strings.NewReader(body), header...)
+}
