@@ -14,6 +14,7 @@ import (
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/services/dispatcher/internal/usage"
@@ -30,7 +31,7 @@ type Config struct {
 	ID      string         // unique among dispatchers that run at the same time; one NATS subject token
 	Gateway *config.Config // providers, upstreams, models, resilience
 	Version string
-	Alone   bool // the only dispatcher: slots need no shared store
+	Alone   bool // the only dispatcher: slots and dialogues need no shared store
 }
 
 // maxInFlight bounds the requests under way in one process; more wait in the stream.
@@ -78,7 +79,7 @@ func (d *Dispatcher) Start(ctx context.Context) error {
 }
 
 func (d *Dispatcher) start(ctx context.Context) error {
-	if err := d.openSlots(ctx); err != nil {
+	if err := d.share(ctx); err != nil {
 		return err
 	}
 	var err error
@@ -96,16 +97,21 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	return d.state.start(ctx)
 }
 
-// openSlots counts in this process alone, or together with other dispatchers through leases.
-func (d *Dispatcher) openSlots(ctx context.Context) error {
-	d.slots = &slot.Local{}
+// share sets up what has to agree with other dispatchers: slots are counted and dialogues known in this process alone, or through the
+// stores.
+func (d *Dispatcher) share(ctx context.Context) error {
+	d.slots, d.exec.Dialogues = &slot.Local{}, &sessionheader.Registry{}
 	if !d.cfg.Alone {
-		bucket, err := d.bus.Bucket(ctx, subject.SlotsBucket)
+		slots, err := d.bus.Bucket(ctx, subject.SlotsBucket)
 		if err != nil {
 			return err
 		}
-		d.shared = slot.NewShared(ctx, slotStore{bucket}, slot.Config{Owner: d.cfg.ID}, d.log)
-		d.slots = d.shared
+		dialogues, err := d.bus.Bucket(ctx, subject.DialogueBucket)
+		if err != nil {
+			return err
+		}
+		d.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID}, d.log)
+		d.slots, d.exec.Dialogues = d.shared, sessionheader.NewShared(store{dialogues}, d.log)
 	}
 	d.exec.Slots, d.state.slots, d.state.breakers = d.slots, d.slots, d.breakers
 	return nil

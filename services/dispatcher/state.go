@@ -12,6 +12,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/subject"
@@ -189,12 +190,15 @@ func chainNames(chains map[string]*execute.Chain) map[string][]string {
 	return names
 }
 
-// slotStore is the bucket of slot leases as the slots see it.
-type slotStore struct{ bucket *bus.Bucket }
+// store is a bucket with the compare-and-swap that slots and dialogues want.
+type store struct{ bucket *bus.Bucket }
 
-var _ slot.KV = slotStore{}
+var (
+	_ slot.KV          = store{}
+	_ sessionheader.KV = store{}
+)
 
-func (s slotStore) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+func (s store) Get(ctx context.Context, key string) ([]byte, uint64, error) {
 	e, err := s.bucket.Get(ctx, key)
 	if errors.Is(err, bus.ErrKeyNotFound) {
 		return nil, 0, nil
@@ -202,7 +206,7 @@ func (s slotStore) Get(ctx context.Context, key string) ([]byte, uint64, error) 
 	return e.Value, e.Revision, err
 }
 
-func (s slotStore) Swap(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
+func (s store) Swap(ctx context.Context, key string, value []byte, revision uint64) (uint64, error) {
 	var rev uint64
 	var err error
 	if revision == 0 {

@@ -47,6 +47,7 @@ const (
 	CatalogBucket  = "hydra_catalog"
 	WebCacheBucket = "hydra_webcache"
 	SlotsBucket    = "hydra_slots"
+	DialogueBucket = "hydra_dialogues"
 	BodiesBucket   = "hydra_bodies"
 )
 

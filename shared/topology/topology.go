@@ -31,6 +31,7 @@ const (
 	bodiesBytes   = 2 << 30
 	stateTTL      = 30 * time.Second
 	slotsTTL      = time.Minute
+	dialogueTTL   = 6*time.Hour + time.Minute // six hours since the last use
 	webCacheTTL   = 24 * time.Hour
 	kvMaxBytes    = 64 << 20
 )
@@ -106,8 +107,12 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 			Storage: jetstream.MemoryStorage, TTL: stateTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
-			Bucket: subject.SlotsBucket, Description: "leases of concurrency slots, dialogue ids",
+			Bucket: subject.SlotsBucket, Description: "leases of concurrency slots",
 			Storage: jetstream.MemoryStorage, TTL: slotsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
+			Bucket: subject.DialogueBucket, Description: "ids of dialogues for session headers",
+			Storage: jetstream.MemoryStorage, TTL: dialogueTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.CatalogBucket, Description: "discovered models",

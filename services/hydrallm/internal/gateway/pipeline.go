@@ -4,6 +4,7 @@ import (
 	"hydrallm/services/analyzer"
 	"hydrallm/services/dispatcher"
 	"hydrallm/services/enricher"
+	"hydrallm/services/ingress"
 	sessionwriter "hydrallm/services/session-writer"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
@@ -16,8 +17,9 @@ var pipeline = []struct {
 }{
 	{"session-writer", buildSessionWriter},
 	{"dispatcher", buildDispatcher},
-	{"enricher", buildEnricher},
-	{"analyzer", buildAnalyzer},
+	{"enricher", enricher.Build},
+	{"analyzer", analyzer.Build},
+	{"ingress", ingress.Build},
 }
 
 func buildSessionWriter(p process.Parts) (lifecycle.Service, error) {
@@ -25,14 +27,6 @@ func buildSessionWriter(p process.Parts) (lifecycle.Service, error) {
 }
 
 func buildDispatcher(p process.Parts) (lifecycle.Service, error) {
-	return dispatcher.New(dispatcher.Config{ID: p.ID, Gateway: p.Config, Version: p.Version}, p.Bus, p.Log, p.Metrics)
+	alone := p.Config.NATS.URL == "" && p.Config.NATS.Listen == "" // nobody else can reach the embedded server
+	return dispatcher.New(dispatcher.Config{ID: p.ID, Gateway: p.Config, Version: p.Version, Alone: alone}, p.Bus, p.Log, p.Metrics)
 }
-
-func buildEnricher(p process.Parts) (lifecycle.Service, error) {
-	return enricher.New(p.Bus, p.Log, p.Metrics)
-}
-
-func buildAnalyzer(p process.Parts) (lifecycle.Service, error) {
-	return analyzer.New(analyzer.Config{Gateway: p.Config}, p.Bus, p.Log, p.Metrics)
-}
-
