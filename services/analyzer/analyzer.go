@@ -15,6 +15,8 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -57,6 +59,11 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 		}
 	}
 	return &Analyzer{bus: b, log: log, metrics: m, catalogue: routing.NewCatalogue(names...)}, nil
+}
+
+// Build makes the service from what all services are built from.
+func Build(p process.Parts) (lifecycle.Service, error) {
+	return New(Config{Gateway: p.Config}, p.Bus, p.Log, p.Metrics)
 }
 
 // Start begins to take requests.

@@ -11,6 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -50,6 +52,9 @@ func New(b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Enricher, er
 	}
 	return &Enricher{bus: b, log: log, handled: handled}, nil
 }
+
+// Build makes the service from what all services are built from.
+func Build(p process.Parts) (lifecycle.Service, error) { return New(p.Bus, p.Log, p.Metrics) }
 
 // Start begins to take requests.
 func (e *Enricher) Start(ctx context.Context) error {

@@ -5,14 +5,9 @@ import (
 	"os"
 
 	"hydrallm/services/enricher"
-	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 )
 
 func main() {
-	os.Exit(process.Main(process.Service{Name: "enricher", HealthAddr: ":9102", Build: build}))
-}
-
-func build(p process.Parts) (lifecycle.Service, error) {
-	return enricher.New(p.Bus, p.Log, p.Metrics)
+	os.Exit(process.Main(process.Service{Name: "enricher", HealthAddr: ":9102", Build: enricher.Build}))
 }

@@ -1,0 +1,139 @@
+package gateway_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/hydrallm/internal/gateway"
+	"hydrallm/shared/config"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
+	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const testWait = 20 * time.Second
+
+// settings writes a configuration with two upstreams: model "m" on the first, "ab" on both.
+func settings(t *testing.T, port int, a, b string) process.Settings {
+	t.Helper()
+	dir := t.TempDir()
+	text := fmt.Sprintf(`
+server: {host: 127.0.0.1, port: %d, drain_timeout: 10s}
+providers:
+  - {id: pa, url: "%s/v1", key: key-of-provider-a}
+  - {id: pb, url: "%s/v1", key: key-of-provider-b}
+upstreams:
+  - {id: a, provider: pa, model: real-a}
+  - {id: b, provider: pb, model: real-b}
+models:
+  - {name: m, upstreams: [a]}
+  - {name: ab, upstreams: [a, b]}
+routing: {final_fallback: "", aliases: {}}
+web: {enabled: false}
+sessions: {database: "sqlite:%s/hydrallm.db"}
+nats: {store_dir: "%s/nats"}
+`, port, a, b, dir, dir)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
+	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: func(string) (string, bool) { return "", false }}, process.Overrides{})
+	require.NoError(t, err)
+	require.Empty(t, s.Warnings)
+	return s
+}
+
+func freePort(t *testing.T) int {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { require.NoError(t, ln.Close()) }()
+	return ln.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
+}
+
+// hook calls a function once everything before it has started.
+type hook func()
+
+func (h hook) Start(context.Context) error { h(); return nil }
+func (hook) Stop(context.Context) error    { return nil }
+
+// bundle is a running gateway with two fake upstreams.
+type bundle struct {
+	a, b *fakellm.Server
+	url  string // root of the gateway
+	stop func() error
+}
+
+func start(t *testing.T) *bundle {
+	t.Helper()
+	x := &bundle{a: fakellm.Start(t), b: fakellm.Start(t)}
+	s := settings(t, freePort(t), x.a.URL(), x.b.URL())
+	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // ends after the cleanup of the test has begun
+	up, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- gateway.Run(ctx, s, slog.New(slog.DiscardHandler), lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
+	}()
+	x.stop = func() error {
+		cancel()
+		select {
+		case err := <-done:
+			done <- err
+			return err
+		case <-time.After(testWait):
+			return errors.New("the gateway does not stop")
+		}
+	}
+	t.Cleanup(func() { require.NoError(t, x.stop()) })
+	select {
+	case <-up:
+	case err := <-done:
+		done <- err
+		require.NoError(t, err)
+	case <-time.After(testWait):
+		t.Fatal("the gateway does not start")
+	}
+	x.url = "http://" + s.Server.Bind()
+	return x
+}
+
+func TestStartsAndStops(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	require.NoError(t, x.stop())
+}
+
+// A gateway that can't start leaves nothing running and says why.
+func TestStartErrors(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, taken.Close()) })
+	port := taken.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
+	file := filepath.Join(t.TempDir(), "file")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	tests := map[string]struct {
+		damage func(*config.Config)
+		want   string
+	}{
+		"port is taken":     {func(c *config.Config) { c.Server.Port = port }, taken.Addr().String()},
+		"store is no place": {func(c *config.Config) { c.NATS.StoreDir = file }, file},
+		"no database":       {func(c *config.Config) { c.Sessions.Database = config.Secret("sqlite:" + file + "/x.db") }, "session-writer"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := settings(t, freePort(t), "http://127.0.0.1:1", "http://127.0.0.1:1")
+			tt.damage(s.Config)
+			require.ErrorContains(t, gateway.Run(t.Context(), s, slog.New(slog.DiscardHandler)), tt.want)
+		})
+	}
+}
