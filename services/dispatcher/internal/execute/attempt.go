@@ -68,7 +68,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 		return step, r.passThrough(verdict)
 	}
 	r.misfired = r.misfired || step == classify.RetryOnce
-	r.reasons = append(r.reasons, verdict.Reason)
+	r.reasons = append(r.reasons, string(verdict.Class))
 	return step, nil
 }
 

@@ -82,7 +82,7 @@ type run struct {
 	misfired bool             // the one retry of a misfiring model is used up
 	last     classify.Verdict // of the attempt before
 	wait     time.Duration
-	reasons  []string
+	reasons  []string // classes of the failures, which say nothing of the network behind the gateway
 	started  time.Time
 }
 
