@@ -23,7 +23,11 @@ type attempts struct {
 func (a *attempts) wait(from netip.Addr, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return max(0, a.free[network(from)].Sub(now)-(burst-1)*refill)
+	free, known := a.free[network(from)]
+	if !known { // the zero time is too far away to calculate with
+		return 0
+	}
+	return max(0, free.Sub(now)-(burst-1)*refill)
 }
 
 func (a *attempts) failed(from netip.Addr, now time.Time) {
