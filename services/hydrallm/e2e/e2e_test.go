@@ -31,7 +31,6 @@ func TestCompose(t *testing.T) {
 	s.awaitHealthy(t, containerN)
 	require.Equal(t, http.StatusOK, s.status(t, "/healthz"))
 	require.Equal(t, http.StatusOK, s.status(t, "/readyz"))
-	require.Equal(t, http.StatusOK, s.status(t, "/metrics"))
 
 	client := openai.NewClient(option.WithBaseURL(s.url("/v1")), option.WithAPIKey("unused"), option.WithMaxRetries(0))
 	models, err := client.Models.List(t.Context())
