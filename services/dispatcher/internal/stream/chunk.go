@@ -2,86 +2,95 @@ package stream
 
 import (
 	"bytes"
-	"strconv"
 
-	"github.com/tidwall/gjson"
-
+	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// chunk are the members of a chat.completion.chunk that matter here, found in one pass.
-type chunk struct {
-	id, created, model, choices, usage, err, groq gjson.Result
-	nullError                                     bool // "error":null, which some SDKs take for an error
-}
-
-func readChunk(data []byte) chunk {
-	var c chunk
-	gjson.ParseBytes(data).ForEach(func(key, value gjson.Result) bool {
-		switch key.Str {
-		case "id":
-			c.id = value
-		case "created":
-			c.created = value
-		case "model":
-			c.model = value
-		case "choices":
-			c.choices = value
-		case "usage":
-			c.usage = value
-		case "error":
-			c.err, c.nullError = value, value.Type == gjson.Null
-		case "x_groq":
-			c.groq = value
+// appendChunk appends the chunk at hand as an event: with the choices in f.parts if they changed, without an "error" that is none, and with
+// the model's name if one is set. If nothing of that applies to a sound event, its bytes pass as they came (C-22, SSE-20).
+func (f *Filter) appendChunk(dst []byte, e *openai.Event, choicesChanged bool) []byte {
+	c := &f.chunk
+	if !choicesChanged && !c.NullError && f.opts.Model == "" && c.HasChoices {
+		if sound(e) {
+			return append(dst, e.Raw...)
 		}
-		return true
-	})
-	if !c.usage.IsObject() {
-		c.usage = c.groq.Get("usage")
+		return openai.AppendData(dst, c.Data)
 	}
-	return c
+	f.body = f.appendTop(f.body[:0], choicesChanged)
+	return openai.AppendData(dst, f.body)
 }
 
-// failed says that the chunk reports an error, whatever else it holds.
-func (c chunk) failed() bool {
-	return c.err.Exists() && !c.nullError || c.groq.Get("error").String() != ""
-}
-
-func (c chunk) empty() bool { return !c.choices.Get("0").Exists() }
-
-// Usage is what an answer cost, in tokens.
-type Usage struct{ Prompt, Completion, Total int64 }
-
-func usageOf(u gjson.Result) Usage {
-	usage := Usage{
-		Prompt: u.Get("prompt_tokens").Int(), Completion: u.Get("completion_tokens").Int(), Total: u.Get("total_tokens").Int(),
+// appendTop appends the chunk with new top-level members.
+func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
+	data := f.chunk.Data
+	rename := f.opts.Model != ""
+	if rename {
+		f.head.complete(f.opts.Model)
 	}
-	if usage.Total == 0 {
-		usage.Total = usage.Prompt + usage.Completion
-	}
-	return usage
-}
-
-func withoutError(data []byte, c chunk) []byte {
-	if !c.nullError {
-		return data
-	}
-	return rawjson.AppendDelete(nil, data, "error")
-}
-
-func quote(s string) string { return string(rawjson.AppendString(nil, s)) }
-
-func itoa(i int64) string { return strconv.FormatInt(i, 10) }
-
-// appendData appends an event with one line of data.
-func appendData(dst, data []byte) []byte {
-	if bytes.ContainsAny(data, "\r\n") { // white space between JSON values: the event came over several lines (SSE-08)
-		data = bytes.Map(func(r rune) rune {
-			if r == '\r' || r == '\n' {
-				return ' '
+	c := rawjson.Copy(dst, data)
+	hasID, hasModel, hasChoices := false, false, false
+	for m := range rawjson.Members(data) {
+		name := string(m.Name())
+		c.Member(m.Key.Start, m.Value.End, name != "error" || !f.chunk.NullError)
+		switch name {
+		case "choices":
+			hasChoices = true
+			if choicesChanged {
+				f.editChoices(c.Edit(m.Value.Start, m.Value.End))
+			} else if !f.chunk.HasChoices {
+				replace(c.Edit(m.Value.Start, m.Value.End), noChoices)
 			}
-			return r
-		}, data)
+		case "id":
+			if hasID = true; rename {
+				replace(c.Edit(m.Value.Start, m.Value.End), f.head.id)
+			}
+		case "model":
+			if hasModel = true; rename {
+				replace(c.Edit(m.Value.Start, m.Value.End), f.head.model)
+			}
+		}
 	}
-	return append(append(append(dst, "data: "...), data...), "\n\n"...)
+	if !hasChoices {
+		c.Add([]byte(`"choices":`), noChoices)
+	}
+	if rename && !hasID {
+		c.Add([]byte(`"id":`), f.head.id)
+	}
+	if rename && !hasModel {
+		c.Add([]byte(`"model":`), f.head.model)
+	}
+	return c.End()
+}
+
+var noChoices = []byte("[]")
+
+func replace(out *[]byte, value []byte) { *out = append(*out, value...) }
+
+// editChoices appends the choices that are left.
+func (f *Filter) editChoices(out *[]byte) {
+	*out = append(*out, '[')
+	first := true
+	for i, p := range f.parts {
+		if p.gone {
+			continue
+		}
+		if !first {
+			*out = append(*out, ',')
+		}
+		first = false
+		if p.text.IsZero() {
+			*out = append(*out, f.chunk.Choices[i].Span.Of(f.chunk.Data)...)
+		} else {
+			*out = append(*out, p.text.Of(f.text)...)
+		}
+	}
+	*out = append(*out, ']')
+}
+
+// UsageOf reads the usage of a JSON answer.
+func UsageOf(body []byte) Usage {
+	var c openai.Chunk
+	c.Parse(bytes.TrimSpace(body))
+	return openai.ParseUsage(c.Usage.Of(c.Data))
 }

@@ -2,57 +2,62 @@ package stream
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
-	"io"
 	"slices"
-	"strings"
-
-	"github.com/tidwall/gjson"
+	"strconv"
 
 	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
 )
 
-// Collector puts an event stream together to the JSON answer that a client asked for although the upstream streamed. It reads what the
-// filter makes of the stream, so that both ways give the same answer.
+// Collector puts an event stream together to the JSON answer that a client asked for although the upstream streamed. It reads what a Filter
+// makes of the stream, so that both ways give the same answer.
 type Collector struct {
 	filter  *Filter
+	events  *openai.Reader
+	chunk   openai.Chunk
+	out     []byte
 	answers []*answer
 	done    bool
 	size    int
 }
 
-// maxCollected bounds the text that is put together, in bytes.
+// maxCollected bounds the data that is put together, in bytes.
 const maxCollected = 64 << 20
 
 // ErrTooLarge says that an answer is larger than the limit.
 var ErrTooLarge = errors.New("answer is larger than the limit")
 
-// answer is one choice being put together.
+// answer is one choice being put together. Texts are inner parts of JSON strings, other values are raw.
 type answer struct {
-	index              int64
-	content, reasoning strings.Builder
-	refusal            strings.Builder
-	tools              []*answerTool
-	finish             string
+	index                       int
+	content, reasoning, refusal []byte
+	calls                       []answerCall
+	logprobs                    []byte // elements of logprobs.content
+	finish                      []byte
 }
 
-type answerTool struct {
-	id, name string
-	args     strings.Builder
+type answerCall struct {
+	head   []byte // id, type and further members of the first delta, each after a comma
+	custom bool
+	name   []byte
+	args   []byte
 }
 
 // NewCollector begins an answer.
 func NewCollector(opts Options) *Collector {
-	opts.IncludeUsage = false
-	return &Collector{filter: NewFilter(opts)}
+	opts.IncludeUsage = false // the usage is part of the answer
+	return &Collector{filter: NewFilter(opts), events: &openai.Reader{}}
 }
 
-// Add takes the next event. problem is the data of an event that is an error or may be one.
+// Add takes the next event. Problem is the data of an event that is an error or may be one. The error is ErrTooLarge.
 func (c *Collector) Add(e openai.Event) (problem []byte, err error) {
 	if c.size += len(e.Data); c.size > maxCollected {
 		return nil, ErrTooLarge
 	}
-	step := c.filter.Event(nil, e)
+	step := c.filter.Event(c.out[:0], e)
+	c.out = step.Out
 	c.done = c.done || step.Done
 	c.read(step.Out)
 	return step.Problem, nil
@@ -64,20 +69,48 @@ func (c *Collector) Done() bool { return c.done }
 // Usage is the last usage that came.
 func (c *Collector) Usage() Usage { return c.filter.Usage() }
 
-func (c *Collector) read(out []byte) {
-	events := openai.NewReader(bytes.NewReader(out), 0)
+// Completion is the whole answer. The error says that the stream broke off or held none.
+func (c *Collector) Completion() ([]byte, error) {
+	if _, err := c.filter.End(nil); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(c.answers, func(a, b *answer) int { return cmp.Compare(a.index, b.index) })
+	head := &c.filter.head
+	head.complete(c.filter.opts.Model)
+	body := append(head.append(nil, completionObject), `,"choices":[`...)
+	for i, a := range c.answers {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = a.append(body)
+	}
+	body = append(body, ']')
+	if usage := c.filter.usage; usage != nil {
+		body = append(append(body, `,"usage":`...), usage...)
+	}
+	return append(body, '}'), nil
+}
+
+// read takes events that the filter made.
+func (c *Collector) read(events []byte) {
+	if len(events) == 0 {
+		return
+	}
+	c.events.Reset(bytes.NewReader(events), 0)
 	for {
-		e, err := events.Next()
-		if errors.Is(err, io.EOF) || err != nil {
+		e, err := c.events.Next()
+		if err != nil { // the end: a reader of bytes has no other error below the limit of an event
 			return
 		}
-		for _, choice := range gjson.GetBytes(e.Data, "choices").Array() {
-			c.answer(choice.Get("index").Int()).add(choice)
+		c.chunk.Parse(e.Data)
+		for i := range c.chunk.Choices {
+			ch := &c.chunk.Choices[i]
+			c.answer(ch.Index).add(c.chunk.Data, ch)
 		}
 	}
 }
 
-func (c *Collector) answer(index int64) *answer {
+func (c *Collector) answer(index int) *answer {
 	for _, a := range c.answers {
 		if a.index == index {
 			return a
@@ -88,87 +121,82 @@ func (c *Collector) answer(index int64) *answer {
 	return a
 }
 
-func (a *answer) add(choice gjson.Result) {
-	delta := choice.Get("delta")
-	a.content.WriteString(delta.Get("content").String())
-	a.refusal.WriteString(delta.Get("refusal").String())
-	thought := delta.Get("reasoning_content").String()
-	if thought == "" {
-		thought = delta.Get("reasoning").String()
+func (a *answer) add(data []byte, ch *openai.Choice) {
+	a.content = append(a.content, textOf(ch.Content.Of(data))...)
+	a.refusal = append(a.refusal, textOf(ch.Refusal.Of(data))...)
+	if thought := textOf(ch.ReasoningContent.Of(data)); len(thought) > 0 {
+		a.reasoning = append(a.reasoning, thought...)
+	} else {
+		a.reasoning = append(a.reasoning, textOf(ch.Reasoning.Of(data))...)
 	}
-	a.reasoning.WriteString(thought)
-	for _, t := range delta.Get("tool_calls").Array() {
-		for i := int(t.Get("index").Int()); i >= len(a.tools) && i < 1024; {
-			a.tools = append(a.tools, &answerTool{})
-		}
-		i := int(t.Get("index").Int())
-		if i < 0 || i >= len(a.tools) {
-			continue
-		}
-		tool := a.tools[i]
-		if id := t.Get("id").Str; id != "" {
-			tool.id = id
-		}
-		if name := t.Get("function.name").Str; name != "" {
-			tool.name = name
-		}
-		tool.args.WriteString(t.Get("function.arguments").String())
+	for span := range rawjson.Elements(ch.ToolCalls.Of(data)) {
+		a.addCall(span.Of(ch.ToolCalls.Of(data)))
 	}
-	if finish := choice.Get("finish_reason").Str; finish != "" {
-		a.finish = finish
+	logprobs := rawjson.Get(ch.Logprobs.Of(data), "content")
+	for span := range rawjson.Elements(logprobs) {
+		if len(a.logprobs) > 0 {
+			a.logprobs = append(a.logprobs, ',')
+		}
+		a.logprobs = append(a.logprobs, span.Of(logprobs)...)
+	}
+	if finish := ch.Finish.Of(data); isText(finish) {
+		a.finish = bytes.Clone(finish)
 	}
 }
 
-// Completion is the whole answer. The error says that the stream broke off or held none.
-func (c *Collector) Completion() ([]byte, error) {
-	end, err := c.filter.End(nil)
-	if err != nil {
-		return nil, err
+// addCall takes a delta of a call. The filter sees to it that indexes count up from 0 and that the first delta has everything.
+func (a *answer) addCall(raw []byte) {
+	e := readEntry(raw)
+	if e.index == len(a.calls) {
+		a.calls = append(a.calls, answerCall{
+			head: appendOthers(nil, raw, "index", "function", "custom"), custom: e.custom, name: bytes.Clone(e.name),
+		})
 	}
-	c.read(end)
-	slices.SortFunc(c.answers, func(a, b *answer) int { return int(a.index - b.index) })
-	body := bytes.Replace(c.filter.envelope, []byte(`"chat.completion.chunk"`), []byte(`"chat.completion"`), 1)
-	body = append(body, `,"choices":[`...)
-	for i, a := range c.answers {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = a.append(body)
+	if e.index >= 0 && e.index < len(a.calls) {
+		call := &a.calls[e.index]
+		call.args = append(call.args, e.argText()...)
 	}
-	body = append(body, ']')
-	if c.filter.usageRaw != nil {
-		body = append(append(body, `,"usage":`...), c.filter.usageRaw...)
-	}
-	return append(body, '}'), nil
 }
 
 func (a *answer) append(dst []byte) []byte {
-	dst = append(dst, `{"index":`+itoa(a.index)+`,"message":{"role":"assistant","content":`...)
-	if a.content.Len() == 0 && len(a.tools) > 0 {
-		dst = append(dst, "null"...)
+	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(a.index), 10)
+	dst = append(dst, `,"message":{"role":"assistant","content":`...)
+	if len(a.content) == 0 && (len(a.calls) > 0 || len(a.refusal) > 0) {
+		dst = append(dst, null...)
 	} else {
-		dst = append(dst, quote(a.content.String())...)
+		dst = append(dst, quoted(a.content)...)
 	}
-	if a.reasoning.Len() > 0 {
-		dst = append(dst, `,"reasoning_content":`+quote(a.reasoning.String())...)
+	if len(a.reasoning) > 0 {
+		dst = append(append(dst, `,"reasoning_content":`...), quoted(a.reasoning)...)
 	}
-	if a.refusal.Len() > 0 {
-		dst = append(dst, `,"refusal":`+quote(a.refusal.String())...)
+	if len(a.refusal) > 0 {
+		dst = append(append(dst, `,"refusal":`...), quoted(a.refusal)...)
 	}
-	for i, t := range a.tools {
+	for i := range a.calls {
 		if i == 0 {
 			dst = append(dst, `,"tool_calls":[`...)
 		} else {
 			dst = append(dst, ',')
 		}
-		dst = append(dst, `{"id":`+quote(t.id)+`,"type":"function","function":{"name":`+quote(t.name)+`,"arguments":`+quote(t.args.String())+`}}`...)
+		dst = a.calls[i].append(dst)
 	}
-	if len(a.tools) > 0 {
+	if len(a.calls) > 0 {
 		dst = append(dst, ']')
 	}
-	finish := a.finish
-	if finish == "" {
-		finish = "stop"
+	dst = append(dst, '}')
+	if len(a.logprobs) > 0 {
+		dst = append(append(append(dst, `,"logprobs":{"content":[`...), a.logprobs...), `]}`...)
 	}
-	return append(dst, `},"finish_reason":`+quote(finish)+`}`...)
+	return append(append(append(dst, `,"finish_reason":`...), a.finish...), '}')
+}
+
+func (c *answerCall) append(dst []byte) []byte {
+	dst = append(append(dst, '{'), c.head[1:]...)
+	member, args := `,"function":{"name":`, `,"arguments":`
+	if c.custom {
+		member, args = `,"custom":{"name":`, `,"input":`
+	}
+	dst = append(append(dst, member...), c.name...)
+	dst = append(append(dst, args...), quoted(c.args)...)
+	return append(dst, "}}"...)
 }

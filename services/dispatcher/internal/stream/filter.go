@@ -2,8 +2,7 @@ package stream
 
 import (
 	"bytes"
-
-	"github.com/tidwall/gjson"
+	"unicode/utf8"
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/openai"
@@ -13,22 +12,35 @@ import (
 // Options say what the client gets.
 type Options struct {
 	Think        Think
-	IncludeUsage bool // stream_options.include_usage: exactly one usage chunk at the end, otherwise none (STR-07)
-	Choices      int  // n of the request; 0 = 1
+	IncludeUsage bool   // stream_options.include_usage: exactly one usage chunk at the end, otherwise none (STR-07)
+	Choices      int    // n of the request; 0 = 1
+	Model        string // name that every chunk or answer states, with one id for all chunks (C-07); "" leaves the upstream's
 }
+
+// Usage is the number of tokens of an answer.
+type Usage = openai.Usage
 
 // Filter is the transform of one event stream. It is not safe for concurrent use.
 type Filter struct {
 	opts    Options
+	head    head
+	chunk   openai.Chunk
 	choices []*choice
-	usage   Usage
-	began   bool // something decisive came
-	done    bool // [DONE] came
-	doneRaw []byte
 
-	envelope  []byte // `{"id":...,"object":...,"created":...,"model":...` of the first chunk, for chunks of our own
-	usageOnly []byte // data of the last usage-only chunk, sent at the end when asked for
-	usageRaw  []byte // the last usage object, wherever it came
+	began   bool   // something decisive came
+	done    bool   // [DONE] came
+	doneRaw []byte // as it came, if it may pass so
+
+	usage      []byte // raw object of the last usage, wherever it came
+	usageEvent []byte // event of the last usage-only chunk, as it goes out at the end; nil when other usage came after it
+
+	// Buffers that are used again for each chunk.
+	parts []part
+	text  []byte // rewritten choices
+	delta []byte
+	calls []byte
+	split split
+	body  []byte
 }
 
 // NewFilter begins a stream.
@@ -39,168 +51,138 @@ type Step struct {
 	Out      []byte // dst with what goes to the client appended
 	Decisive bool   // the upstream really answers (R-122)
 	Done     bool   // [DONE]: nothing more is to be read
-	Problem  []byte // an error, or something that may be one; nothing of the event is in Out
+	Problem  []byte // JSON or text that is an error, or may be one; nothing of the event is in Out then
 }
 
-// choice is the state of one choice index.
-type choice struct {
-	index    int64
-	think    splitter
-	tools    toolCalls
-	finished bool
-}
-
-// Event takes the next event.
+// Event takes the next event. What goes to the client is appended to dst. Problem may alias the event.
 func (f *Filter) Event(dst []byte, e openai.Event) Step {
 	step := Step{Out: dst}
+	if f.done {
+		return step
+	}
+	if e.Data == nil {
+		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut {
+			step.Out = append(dst, e.Raw...) // a comment stays one (SSE-04)
+		}
+		return step
+	}
 	data := bytes.TrimSpace(e.Data)
 	switch {
-	case len(data) == 0 || f.done:
-		return step // comments and blank events mean nothing to a client
-	case bytes.HasPrefix(data, []byte("[DONE]")):
+	case len(data) == 0 || data[0] == ':': // nothing, or a comment that another proxy took for data
+		return step
+	case openai.IsDone(data):
 		f.done, step.Done = true, true
-		if sound(e) {
+		if sound(&e) {
 			f.doneRaw = bytes.Clone(e.Raw)
 		}
 		return step
+	}
+	f.chunk.Parse(data)
+	if !f.chunk.Valid && !utf8.Valid(data) { // such text must not go on as it is
+		data = bytes.ToValidUTF8(data, replacement)
+		e.Odd = true
+		f.chunk.Parse(data)
+	}
+	switch {
 	case string(e.Name) == "error":
+		step.Problem = f.namedError(data)
+	case !f.chunk.Error.IsZero():
 		step.Problem = data
-		return step
+	case f.chunk.Valid:
+		return f.valid(step, &e)
+	case !e.Cut: // half a value at the end is a cut stream, which End reports (SSE-10)
+		step.Problem = data
 	}
-	if !rawjson.Valid(data) {
-		if data = bytes.ToValidUTF8(data, replacement); rawjson.Valid(data) {
-			e.Odd = true // text that is not UTF-8 must not go on as it is
-			return f.chunk(step, e, data)
-		}
-		if !e.Cut { // half a value at the end is a cut stream, which the end reports
-			step.Problem = data
-		}
-		return step
-	}
-	return f.chunk(step, e, data)
+	return step
 }
 
 var replacement = []byte("\ufffd")
 
-// sound says that an event may pass as it came.
-func sound(e openai.Event) bool { return e.Lines == 1 && !e.Odd && !e.Cut }
+// namedError gives the data of an event with the name "error" in a form that nobody takes for anything else (R-122).
+func (f *Filter) namedError(data []byte) []byte {
+	if !f.chunk.Error.IsZero() {
+		return data
+	}
+	out := []byte(`{"error":`)
+	if f.chunk.Valid {
+		out = append(out, data...)
+	} else {
+		out = rawjson.AppendString(out, data)
+	}
+	return append(out, '}')
+}
 
-func (f *Filter) chunk(step Step, e openai.Event, data []byte) Step {
-	c := readChunk(data)
+// sound says that an event may pass as it came, if its data may.
+func sound(e *openai.Event) bool { return e.Lines == 1 && !e.Odd && !e.Cut }
+
+// valid takes a chunk that reports no error.
+func (f *Filter) valid(step Step, e *openai.Event) Step {
+	c := &f.chunk
+	f.head.learn(c)
+	f.noteUsage()
 	switch {
-	case c.failed():
-		step.Problem = data
-		return step
-	case !c.choices.IsArray():
-		f.noteUsage(c)
-		if !c.usage.IsObject() {
-			step.Problem = data // MiniMax and others put errors where choices should be; the caller asks the table
-		}
-		return step
-	}
-	f.noteUsage(c)
-	f.noteEnvelope(c)
-	if c.empty() {
-		return f.withoutChoices(step, e, data, c)
-	}
-	ed := editor{filter: f, chunk: c}
-	ed.run()
-	step.Decisive = ed.decisive
-	f.began = f.began || ed.decisive
-	step.Out = append(step.Out, ed.before...)
-	switch {
-	case ed.dropped:
-	case !ed.changed && !c.nullError && sound(e):
-		step.Out = append(step.Out, e.Raw...)
-	default:
-		step.Out = appendData(step.Out, ed.result(data))
+	case c.Plain:
+		return f.whole(step)
+	case len(c.Choices) > 0:
+		return f.withChoices(step, e)
+	case c.UsageOnly():
+		f.usageEvent = f.appendChunk(f.usageEvent[:0], e, false)
+	case c.HasChoices: // prompt filter results, costs (STR-06)
+		step.Out = f.appendChunk(step.Out, e, false)
+	default: // no client can use it; it may be an error in a form of its own, or a chunk of nothing
+		step.Problem = c.Data
 	}
 	return step
 }
 
-// withoutChoices handles chunks with an empty list: usage, prompt filter results, costs.
-func (f *Filter) withoutChoices(step Step, e openai.Event, data []byte, c chunk) Step {
-	switch {
-	case c.usage.IsObject():
-		f.usageOnly = append(f.usageOnly[:0], data...)
-	case c.nullError || !sound(e):
-		step.Out = appendData(step.Out, withoutError(data, c))
-	default:
-		step.Out = append(step.Out, e.Raw...)
+// noteUsage keeps the last usage: upstreams send running totals (STR-15).
+func (f *Filter) noteUsage() {
+	if c := &f.chunk; !c.Usage.IsZero() {
+		f.usage = append(f.usage[:0], c.Usage.Of(c.Data)...)
+		f.usageEvent = f.usageEvent[:0]
+	}
+}
+
+// withChoices repairs the choices of a chunk and passes on what is left of it.
+func (f *Filter) withChoices(step Step, e *openai.Event) Step {
+	c := &f.chunk
+	before := len(step.Out)
+	f.parts, f.text = f.parts[:0], f.text[:0]
+	changed, kept := false, false
+	for i := range c.Choices {
+		p, ok := f.rewriteChoice(&step.Out, &c.Choices[i])
+		if !ok {
+			return Step{Out: step.Out[:before], Problem: c.Data}
+		}
+		f.parts = append(f.parts, p)
+		changed = changed || p.gone || !p.text.IsZero()
+		kept = kept || !p.gone
+	}
+	step.Decisive = c.Decisive()
+	f.began = f.began || step.Decisive
+	if kept {
+		step.Out = f.appendChunk(step.Out, e, changed)
 	}
 	return step
 }
 
-func (f *Filter) noteUsage(c chunk) {
-	if u := c.usage; u.IsObject() {
-		f.usage = usageOf(u) // running totals: the last one counts (STR-15)
-		f.usageRaw = append(f.usageRaw[:0], u.Raw...)
-	}
-}
+// Finished says that every choice has its finish reason. A further choice may still begin if the upstream answers more than Options.Choices.
+func (f *Filter) Finished() bool { return len(f.choices) >= f.opts.Choices && f.complete() }
 
-func (f *Filter) noteEnvelope(c chunk) {
-	if f.envelope != nil {
-		return
-	}
-	f.envelope = append(f.envelope, '{')
-	for _, m := range []struct {
-		name  string
-		value gjson.Result
-		other string
-	}{{"id", c.id, `"chatcmpl-0"`}, {"object", gjson.Result{}, `"chat.completion.chunk"`}, {"created", c.created, "0"}, {"model", c.model, `""`}} {
-		if len(f.envelope) > 1 {
-			f.envelope = append(f.envelope, ',')
-		}
-		f.envelope = append(f.envelope, `"`+m.name+`":`...)
-		if m.value.Exists() {
-			f.envelope = append(f.envelope, m.value.Raw...)
-		} else {
-			f.envelope = append(f.envelope, m.other...)
-		}
-	}
-}
-
-// own appends an event of our own to dst: the envelope with these members.
-func (f *Filter) own(dst []byte, members ...string) []byte {
-	data := f.envelope
-	if data == nil {
-		data = []byte(`{"object":"chat.completion.chunk"`)
-	}
-	data = bytes.Clone(data)
-	for _, m := range members {
-		data = append(append(data, ','), m...)
-	}
-	return appendData(dst, append(data, '}'))
-}
-
-func (f *Filter) choice(index int64) *choice {
-	for _, c := range f.choices {
-		if c.index == index {
-			return c
-		}
-	}
-	c := &choice{index: index}
-	f.choices = append(f.choices, c)
-	return c
-}
-
-// Finished says that every choice has its finish reason.
-func (f *Filter) Finished() bool {
-	if len(f.choices) < max(1, f.opts.Choices) {
-		return false
-	}
+// complete says that every choice that came has its finish reason.
+func (f *Filter) complete() bool {
 	for _, c := range f.choices {
 		if !c.finished {
 			return false
 		}
 	}
-	return true
+	return len(f.choices) > 0
 }
 
 // Usage is the last usage that came.
-func (f *Filter) Usage() Usage { return f.usage }
+func (f *Filter) Usage() Usage { return openai.ParseUsage(f.usage) }
 
-// Missing says what is wrong with a stream that ended now without [DONE]: nothing was answered, or the answer broke off.
+// Missing says what is wrong with a stream that ended now: nothing was answered, or the answer broke off.
 func (f *Filter) Missing() error {
 	if !f.began {
 		return classify.ErrEmptyAnswer
@@ -208,74 +190,29 @@ func (f *Filter) Missing() error {
 	return classify.ErrTruncated
 }
 
-// End appends the end of a complete stream: held text, finish reasons that [DONE] stands for, the usage chunk if it was asked for, and
-// [DONE]. A stream without any answer is an error.
+// End appends the end of a complete stream: the usage chunk if it was asked for, and [DONE]. A choice without a finish reason makes it an
+// error, also if [DONE] came: proxies write that after an upstream that broke off.
 func (f *Filter) End(dst []byte) ([]byte, error) {
-	if !f.began {
-		return dst, classify.ErrEmptyAnswer
+	if !f.began || !f.complete() {
+		return dst, f.Missing()
 	}
-	if !f.done && !f.Finished() {
-		return dst, classify.ErrTruncated
-	}
-	for _, c := range f.choices {
-		if !c.finished {
-			dst = f.close(dst, c)
-			dst = f.own(dst, `"choices":[{"index":`+itoa(c.index)+`,"delta":{},"finish_reason":"`+c.reason("stop")+`"}]`)
-		}
-	}
-	if f.opts.IncludeUsage {
-		switch {
-		case f.usageOnly != nil:
-			dst = appendData(dst, f.usageOnly)
-		case f.usageRaw != nil:
-			dst = f.own(dst, `"choices":[]`, `"usage":`+string(f.usageRaw))
+	if f.opts.IncludeUsage && f.usage != nil {
+		if len(f.usageEvent) > 0 {
+			dst = append(dst, f.usageEvent...)
+		} else {
+			dst = f.appendOwn(dst, `"choices":[],"usage":`, string(f.usage))
 		}
 	}
 	if f.doneRaw != nil {
 		return append(dst, f.doneRaw...), nil
 	}
-	return append(dst, "data: [DONE]\n\n"...), nil
+	return append(dst, openai.Done...), nil
 }
 
 // Abort appends the text that is held back, for a stream that breaks off after it was committed.
 func (f *Filter) Abort(dst []byte) []byte {
 	for _, c := range f.choices {
-		if content, reasoning := c.think.flush(); content != "" || reasoning != "" {
-			dst = f.text(dst, c, content, reasoning)
-		}
+		dst = f.appendHeld(dst, c)
 	}
 	return dst
-}
-
-// close appends what must come before the finish reason of a choice.
-func (f *Filter) close(dst []byte, c *choice) []byte {
-	if content, reasoning := c.think.flush(); content != "" || reasoning != "" {
-		dst = f.text(dst, c, content, reasoning)
-	}
-	if calls := c.tools.close(); calls != "" {
-		dst = f.delta(dst, c, `"tool_calls":`+calls)
-	}
-	return dst
-}
-
-func (f *Filter) text(dst []byte, c *choice, content, reasoning string) []byte {
-	if reasoning != "" && f.opts.Think == ThinkSplit {
-		dst = f.delta(dst, c, `"reasoning_content":`+quote(reasoning))
-	}
-	if content != "" {
-		dst = f.delta(dst, c, `"content":`+quote(content))
-	}
-	return dst
-}
-
-func (f *Filter) delta(dst []byte, c *choice, member string) []byte {
-	return f.own(dst, `"choices":[{"index":`+itoa(c.index)+`,"delta":{`+member+`},"finish_reason":null}]`)
-}
-
-// reason corrects a finish reason: with tool calls it is never stop (STR-09).
-func (c *choice) reason(given string) string {
-	if given == "stop" && len(c.tools.list) > 0 {
-		return "tool_calls"
-	}
-	return given
 }

@@ -17,6 +17,14 @@ func TestSoundStreamsPassUnchanged(t *testing.T) {
 		"text":          delta(`{"role":"assistant","content":"","refusal":null}`) + content("안녕 <b>&") + finish("stop") + doneEvent,
 		"no space":      strings.ReplaceAll(content("Hi")+finish("stop")+doneEvent, "data: ", "data:"),
 		"CRLF":          strings.ReplaceAll(content("Hi")+finish("stop")+doneEvent, "\n", "\r\n"),
+		"comments":      ": OPENROUTER PROCESSING\n\n" + content("Hi") + ":\n\n\n" + finish("stop") + doneEvent,
+		"CR":            strings.ReplaceAll(content("Hi")+finish("stop")+doneEvent, "\n", "\r"),
+		"named events":  "event: x\nid: 1\n" + content("Hi") + finish("stop") + doneEvent,
+		"empty deltas":  delta(`{}`) + delta(`{"content":""}`) + content("Hi") + finish("stop") + doneEvent,
+		"two choices":   content("A") + strings.Replace(content("X"), `"index":0`, `"index":1`, 1) + finish("stop") + strings.Replace(finish("length"), `"index":0`, `"index":1`, 1) + doneEvent,
+		"custom tool":   delta(`{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":""}}]}`) + delta(`{"tool_calls":[{"index":0,"custom":{"input":"ls"}}]}`) + finish("tool_calls") + doneEvent,
+		"old calls":     delta(`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`) + finish("function_call") + doneEvent,
+		"costs":         `data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + content("Hi") + finish("stop") + `data: {"choices":[],"cost":"0"}` + "\n\n" + doneEvent,
 		"think tags":    content("<think>a</think>b") + finish("stop") + doneEvent,
 		"tools":         delta(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`) + finish("tool_calls") + doneEvent,
 		"running usage": `data: {"choices":[{"index":0,"delta":{"content":"A"},"finish_reason":null}],"usage":{"total_tokens":9007199254740993,"x_cost":1.0}}` + "\n\n" + finish("stop") + doneEvent,
@@ -49,7 +57,6 @@ func TestRepairs(t *testing.T) {
 		"STR-09 two finish reasons":           {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("tool_calls") + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
 		"STR-09 stop after a call":            {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
 		"finish reason is empty text":         {strings.Replace(content("Hi"), "null}", `""}`, 1) + finish("stop") + doneEvent, "Hi", "stop", nil},
-		"[DONE] without a finish reason":      {content("Hi") + doneEvent, "Hi", "stop", nil},
 		"text after the finish":               {content("Hi") + finish("stop") + content("more") + doneEvent, "Hi", "stop", nil},
 		"error is null":                       {strings.Replace(content("Hi"), `"id"`, `"error":null,"id"`, 1) + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"TOOL-01 no index":                    {delta(`{"tool_calls":[{`+callA+`},{`+callB+`}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a, b}},
@@ -127,7 +134,10 @@ func TestBrokenOff(t *testing.T) {
 		"only comments":       {": hello\n\n: hello\n\n" + doneEvent, classify.ErrEmptyAnswer},
 		"only a role":         {delta(`{"role":"assistant"}`), classify.ErrEmptyAnswer},
 		"text without finish": {content("Hi"), classify.ErrTruncated},
-		"half a value":        {content("Hi") + `data: {"choices":[{"index":0,"delta":{},"finish_re`, classify.ErrTruncated},
+		// A terminal signal of a chat is the finish reason; proxies write [DONE] after an upstream that broke off, too.
+		"[DONE] without finish": {content("Hi") + doneEvent, classify.ErrTruncated},
+		"one of two choices":    {content("Hi") + finish("stop") + strings.Replace(content("X"), `"index":0`, `"index":1`, 1) + doneEvent, classify.ErrTruncated},
+		"half a value":          {content("Hi") + `data: {"choices":[{"index":0,"delta":{},"finish_re`, classify.ErrTruncated},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

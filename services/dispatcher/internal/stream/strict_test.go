@@ -33,7 +33,7 @@ type wireChunk struct {
 		Index int
 		Delta struct {
 			Role             string
-			Content          *string
+			Content          any
 			ReasoningContent string `json:"reasoning_content"`
 			Reasoning        string
 			ToolCalls        []struct {
@@ -87,8 +87,8 @@ func (c *client) read(t testing.TB, data []byte) {
 	for _, choice := range *ch.Choices {
 		i := choice.Index
 		require.Empty(t, c.finish[i], "something follows the finish reason: %s", data)
-		if choice.Delta.Content != nil {
-			c.content[i] += *choice.Delta.Content
+		if text, ok := choice.Delta.Content.(string); ok {
+			c.content[i] += text
 		}
 		if choice.Delta.ReasoningContent != "" {
 			c.reasoning[i] += choice.Delta.ReasoningContent

@@ -1,6 +1,10 @@
 package stream
 
-import "strings"
+import (
+	"bytes"
+
+	"hydrallm/shared/openai/rawjson"
+)
 
 // Think says what happens to <think> blocks.
 type Think uint8
@@ -19,49 +23,91 @@ const (
 
 // splitter separates the text of one choice into content and reasoning. Tags match exactly; an opener inside a block and a closer outside
 // of one are text. What could still become a tag is held until the next piece or the end.
+//
+// It works on the inner part of JSON strings as they came. An escaped character of a tag counts like the character, and everything else
+// keeps its spelling, even half of a surrogate pair whose other half is in the next piece.
 type splitter struct {
 	inside bool
-	held   string // a beginning of the tag that would end the current part
+	held   []byte // the pieces of text that match the beginning of a tag
+	match  int    // how many characters of the tag they match
 }
 
-// feed takes the next piece of text.
-func (s *splitter) feed(text string) (content, reasoning string) {
-	text = s.held + text
-	s.held = ""
-	var out [2]strings.Builder
-	for {
-		tag, part := thinkOpen, &out[0]
+// split is text that was separated, as inner parts of JSON strings.
+type split struct {
+	content, reasoning []byte
+}
+
+func (s *split) reset() { s.content, s.reasoning = s.content[:0], s.reasoning[:0] }
+
+// plain says that feeding text would give it back as content.
+func (s *splitter) plain(text []byte) bool { return !s.inside && s.match == 0 && tagStart(text, 0) < 0 }
+
+// feed separates the next piece of text and appends it to out.
+func (s *splitter) feed(out *split, text []byte) {
+	for i := 0; i < len(text); {
+		if s.match == 0 {
+			end := tagStart(text, i)
+			if end < 0 {
+				s.put(out, text[i:])
+				return
+			}
+			s.put(out, text[i:end])
+			i = end
+		}
+		tag := thinkOpen
 		if s.inside {
-			tag, part = thinkClose, &out[1]
+			tag = thinkClose
 		}
-		before, after, found := strings.Cut(text, tag)
-		if !found {
-			s.held = tagPrefix(text, tag)
-			part.WriteString(text[:len(text)-len(s.held)])
-			return out[0].String(), out[1].String()
+		unit, n := rawjson.Unit(text[i:])
+		if unit != uint16(tag[s.match]) { // "<" is only at the front of a tag, so no other beginning hides in what is held
+			s.flush(out)
+			continue
 		}
-		part.WriteString(before)
-		s.inside = !s.inside
-		text = after
+		s.held = append(s.held, text[i:i+n]...)
+		i += n
+		if s.match++; s.match == len(tag) {
+			s.inside = !s.inside
+			s.held, s.match = s.held[:0], 0
+		}
 	}
 }
 
-// flush gives what is held at the end.
-func (s *splitter) flush() (content, reasoning string) {
-	held := s.held
-	s.held = ""
+// flush appends what is held as ordinary text: of the block if one is open, else of the content.
+func (s *splitter) flush(out *split) {
+	if s.match == 0 {
+		return
+	}
+	s.put(out, s.held)
+	s.held, s.match = s.held[:0], 0
+}
+
+func (s *splitter) put(out *split, text []byte) {
 	if s.inside {
-		return "", held
+		out.reasoning = append(out.reasoning, text...)
+	} else {
+		out.content = append(out.content, text...)
 	}
-	return held, ""
 }
 
-// tagPrefix is the longest end of text that is a beginning of tag.
-func tagPrefix(text, tag string) string {
-	for n := min(len(text), len(tag)-1); n > 0; n-- {
-		if end := text[len(text)-n:]; strings.HasPrefix(tag, end) {
-			return end
-		}
+// tagStart finds the next "<" in the inner part of a JSON string, plain or escaped, or gives -1.
+func tagStart(text []byte, from int) int {
+	plain := bytes.IndexByte(text[from:], '<')
+	end := len(text)
+	if plain >= 0 {
+		plain += from
+		end = plain
 	}
-	return ""
+	for i := from; i < end; {
+		escape := bytes.IndexByte(text[i:end], '\\')
+		if escape < 0 {
+			break
+		}
+		i += escape
+		unit, n := rawjson.Unit(text[i:])
+		if unit == '<' {
+			return i
+		}
+		i += n
+	}
+	return plain
 }

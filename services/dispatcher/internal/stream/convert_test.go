@@ -1,0 +1,127 @@
+package stream_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/testkit/fixtures"
+)
+
+// whole wraps a message into an answer with a finish reason.
+func whole(message, finish string) string {
+	return `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + message + `,"logprobs":null,"finish_reason":` + finish + `}],"usage":{"total_tokens":3,"x_cost":1.50}}`
+}
+
+// A whole answer gets the repairs of a stream, and what is sound keeps its bytes (SSE-20b, TOOL-07, STR-09, R-230, THK).
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	split, strip := stream.Options{Think: stream.ThinkSplit}, stream.Options{Think: stream.ThinkStrip}
+	const call = `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`
+	cases := []struct {
+		name, in, want string
+		opts           stream.Options
+	}{
+		{"sound", whole(`{"role":"assistant","content":"안녕 <think>x</think>","refusal":null,"annotations":[]}`, `"stop"`), "", stream.Options{}},
+		{"sound, split", whole(`{"role":"assistant","content":"a < b"}`, `"length"`), "", split},
+		{"sound calls", whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"tool_calls"`), "", split},
+		{"split", whole(`{"role":"assistant","content":"<think>r\n</think>b"}`, `"stop"`), whole(`{"role":"assistant","content":"b","reasoning_content":"r\n"}`, `"stop"`), split},
+		{"strip", whole(`{"role":"assistant","content":"<think>only</think>"}`, `"stop"`), whole(`{"role":"assistant","content":""}`, `"stop"`), strip},
+		{"unclosed", whole(`{"content":"a<think>b</thi","role":"assistant"}`, `"length"`), whole(`{"content":"a","role":"assistant","reasoning_content":"b</thi"}`, `"length"`), split},
+		{"stop with calls", whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"stop"`), whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"tool_calls"`), stream.Options{}},
+		{"empty arguments", whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},`+call+`]}`, `"tool_calls"`),
+			whole(`{"content":"","tool_calls":[`+call+`,`+call+`]}`, `"tool_calls"`), stream.Options{}},
+		{"no arguments, no type", whole(`{"content":"","tool_calls":[{"id":"a","function":{"name":"f"}}]}`, `"tool_calls"`),
+			whole(`{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"},"type":"function"}]}`, `"tool_calls"`), stream.Options{}},
+		{"arguments are an object", whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{"x": "1"}}}]}`, `"tool_calls"`),
+			whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": \"1\"}"}}]}`, `"tool_calls"`), stream.Options{}},
+		{"no content", whole(`{"role":"assistant","tool_calls":[`+call+`]}`, `"tool_calls"`), whole(`{"role":"assistant","tool_calls":[`+call+`],"content":null}`, `"tool_calls"`), stream.Options{}},
+		{"empty finish reason", whole(`{"content":"x"}`, `""`), whole(`{"content":"x"}`, `"stop"`), stream.Options{}},
+		{"error null", `{"error":null,"choices":[]}`, `{"choices":[]}`, stream.Options{}},
+		{"model", whole(`{"content":"x"}`, `"stop"`), strings.Replace(whole(`{"content":"x"}`, `"stop"`), `"model":"m"`, `"model":"auto"`, 1), stream.Options{Model: "auto"}},
+		{"white space before it", "\n\n" + whole(`{"content":"x"}`, `"stop"`) + "\n", whole(`{"content":"x"}`, `"stop"`), stream.Options{}},
+		{"no answer", `{"choices":`, "", stream.Options{}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			if c.want == "" {
+				c.want = c.in
+			}
+			require.Equal(t, c.want, string(stream.Completion([]byte(c.in), c.opts)))
+		})
+	}
+	got := stream.Completion([]byte(whole(`{"content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)), stream.Options{})
+	require.Regexp(t, `"id":"call_[a-z2-7]{26}"`, string(got))
+}
+
+// STR-10: the parts of a whole answer come in order, with the usage only when it was asked for.
+func TestSynthesize(t *testing.T) {
+	t.Parallel()
+	body := whole(`{"role":"assistant","content":"<think>t</think>Hi","reasoning":"r","refusal":null,"annotations":[1],"tool_calls":[{"id":"a","type":"function","function":{"name":"f"}},{"function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)
+	out := string(stream.Synthesize([]byte("x"), []byte(body), stream.Options{Think: stream.ThinkSplit}))
+	require.True(t, strings.HasPrefix(out, "xdata: "))
+	out = out[1:]
+	got := readStrictly(t, out)
+	require.Equal(t, "Hi", got.content[0])
+	require.Equal(t, "rt", got.reasoning[0])
+	require.Empty(t, got.usage)
+	requireTools(t, []tool{{"a", "f", "function", "{}"}, {"*", "f", "function", "{}"}}, out)
+	require.Less(t, strings.Index(out, `"r"`), strings.Index(out, `"Hi"`))
+	require.Contains(t, out, `"annotations":[1]`)
+	require.Contains(t, string(stream.Synthesize(nil, []byte(body), stream.Options{IncludeUsage: true})), `"choices":[],"usage":{"total_tokens":3,"x_cost":1.50}`)
+
+	out = string(stream.Synthesize(nil, []byte(`{"choices":[{"message":{"content":"A"}},{"message":{"content":"B"},"finish_reason":"length"}]}`), stream.Options{}))
+	got = readStrictly(t, out)
+	require.Equal(t, map[int]string{0: "A", 1: "B"}, got.content)
+	require.Equal(t, map[int]string{0: "stop", 1: "length"}, got.finish)
+	require.Regexp(t, `^data: {"id":"chatcmpl-[a-z2-7]{26}","object":"chat.completion.chunk","created":\d+,"model":"",`, out)
+
+	require.Equal(t, "ok", readStrictly(t, string(stream.Synthesize(nil, fixtures.Get("generic/stream-as-json.json").Body, stream.Options{}))).content[0])
+	require.Contains(t, string(stream.Synthesize(nil, []byte(`{"choices":[{"text":"x"}]}`), stream.Options{})), `data: {"error":{`)
+}
+
+// A whole answer inside an event stream is taken apart like one that came as JSON.
+func TestWholeAnswerAsEvent(t *testing.T) {
+	t.Parallel()
+	out, problem, err := pass("data: "+whole(`{"role":"assistant","content":"Hi"}`, `"stop"`)+"\n\n"+doneEvent, stream.Options{})
+	require.NoError(t, err)
+	require.Nil(t, problem)
+	got := readStrictly(t, out)
+	require.Equal(t, "Hi", got.content[0])
+	require.Equal(t, "stop", got.finish[0])
+	require.Empty(t, got.usage)
+}
+
+// The reverse: all choices, calls, logprobs and the usage arrive in the answer.
+func TestCollector(t *testing.T) {
+	t.Parallel()
+	text := `data: {"id":"c1","created":1,"model":"m","choices":[{"index":1,"delta":{"content":"X"},"logprobs":{"content":[{"token":"X"}]}},{"index":0,"delta":{"role":"assistant","content":"\ud83c"}}]}` + "\n\n" +
+		`data: {"id":"c1","choices":[{"index":0,"delta":{"content":"\udf0d","reasoning":"r"}},{"index":1,"delta":{"content":"Y"},"logprobs":{"content":[{"token":"Y"}]},"finish_reason":"length"}]}` + "\n\n" +
+		delta(`{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":"l"}}]}`) + delta(`{"tool_calls":[{"index":0,"custom":{"input":"s"}}]}`) +
+		delta(`{"tool_calls":[{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":"{"},"extra_content":1}]}`) + delta(`{"tool_calls":[{"index":1,"function":{"arguments":"}"}}]}`) +
+		finish("stop") + usageChunk + doneEvent
+	require.Equal(t, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[`+
+		`{"index":0,"message":{"role":"assistant","content":"\ud83c\udf0d","reasoning_content":"r","tool_calls":[{"id":"a","type":"custom","custom":{"name":"sh","input":"ls"}},`+
+		`{"id":"b","type":"function","extra_content":1,"function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"},`+
+		`{"index":1,"message":{"role":"assistant","content":"XY"},"logprobs":{"content":[{"token":"X"},{"token":"Y"}]},"finish_reason":"length"}],`+
+		`"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`, string(collect(t, text)))
+
+	c := stream.NewCollector(stream.Options{})
+	_, err := c.Completion()
+	require.Error(t, err)
+	problem, err := c.Add(openai.Event{Data: []byte(`{"error":"x"}`), Lines: 1})
+	require.NoError(t, err)
+	require.JSONEq(t, `{"error":"x"}`, string(problem))
+	_, err = c.Add(openai.Event{Data: make([]byte, 65<<20)})
+	require.ErrorIs(t, err, stream.ErrTooLarge)
+}
+
+func TestUsageOf(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, stream.Usage{Total: 3}, stream.UsageOf([]byte("\n"+whole(`{"content":"x"}`, `"stop"`))))
+	require.Equal(t, stream.Usage{}, stream.UsageOf([]byte(`{"usage":[]}`)))
+}
