@@ -1,0 +1,114 @@
+package faultbus
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/natstest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+func connect(t *testing.T, url string) *nats.Conn {
+	t.Helper()
+	nc, err := nats.Connect(url, nats.ReconnectWait(10*time.Millisecond), nats.MaxReconnects(-1))
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	return nc
+}
+
+func TestMessagesAreLostAndRepeated(t *testing.T) {
+	t.Parallel()
+	server := natstest.StartListening(t)
+	p := Start(t, server.ClientURL(), 1, Rule{Subject: "bad.*", Loss: 0.3, Repeat: 0.3}, Rule{Subject: "gone.>", Loss: 1})
+	sub, err := connect(t, server.ClientURL()).SubscribeSync(">")
+	require.NoError(t, err)
+	require.NoError(t, sub.SetPendingLimits(-1, -1))
+	nc := connect(t, p.URL())
+	const n = 400
+	for range n {
+		require.NoError(t, nc.Publish("bad.one", []byte("payload\r\nPUB fake 1\r\nx")))
+		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: "good", Header: nats.Header{"A": {"b"}}, Data: []byte("x")}))
+		require.NoError(t, nc.Publish("gone.a.b", nil))
+	}
+	require.NoError(t, nc.Publish("last", nil))
+	got := map[string]int{}
+	for {
+		m, err := sub.NextMsg(10 * time.Second)
+		require.NoError(t, err)
+		if m.Subject == "last" {
+			break
+		}
+		got[m.Subject]++
+	}
+	require.Equal(t, n, got["good"])
+	require.Zero(t, got["gone.a.b"])
+	require.Equal(t, n-(p.Lost()-n)+p.Repeated(), got["bad.one"])
+	require.InDelta(t, 0.3*n, p.Lost()-n, 0.1*n)
+	require.InDelta(t, 0.3*n, p.Repeated(), 0.1*n)
+	require.Len(t, got, 2)
+}
+
+func TestCutConnectionsComeBack(t *testing.T) {
+	t.Parallel()
+	server := natstest.StartListening(t)
+	p := Start(t, server.ClientURL(), 1)
+	nc := connect(t, p.URL())
+	back := make(chan struct{})
+	nc.SetReconnectHandler(func(*nats.Conn) { close(back) })
+	p.Cut()
+	<-back
+	require.NoError(t, nc.FlushTimeout(10*time.Second))
+}
+
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		pattern, subject string
+		want             bool
+	}{
+		"equal":            {"a.b", "a.b", true},
+		"star":             {"a.*.c", "a.b.c", true},
+		"star is one":      {"a.*", "a.b.c", false},
+		"tail":             {"a.>", "a.b.c", true},
+		"tail needs one":   {"a.>", "a", false},
+		"shorter":          {"a.b", "a", false},
+		"longer":           {"a", "a.b", false},
+		"everything":       {">", "a", true},
+		"other":            {"a", "b", false},
+		"star needs token": {"a.*", "a", false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, matches(tt.pattern, tt.subject))
+		})
+	}
+}
+
+// Whatever a client sends: relaying ends, and without faults the server gets a prefix of exactly that.
+func FuzzRelay(f *testing.F) {
+	f.Add([]byte("CONNECT {}\r\nPING\r\nPUB a 3\r\nabc\r\nHPUB a r 2 4\r\nhhpp\r\n"))
+	f.Add([]byte("PUB a 99999999999\r\n"))
+	f.Add([]byte("PUB a -1\r\n"))
+	f.Add([]byte("\r\n"))
+	f.Add([]byte("00000\nPUB 0 0\n"))
+	f.Add([]byte("pub a 0\r\n\r\nSUB b 1\r\n"))
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		var got bytes.Buffer
+		err := relay(&got, bytes.NewReader(sent), func(string) int { return 1 })
+		require.Error(t, err, "a relay ends with its client")
+		require.True(t, bytes.HasPrefix(sent, got.Bytes()))
+		if errors.Is(err, io.EOF) && strings.HasSuffix(string(sent), "\n") {
+			require.Equal(t, len(sent), got.Len())
+		}
+	})
+}
