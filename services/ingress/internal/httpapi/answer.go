@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -22,12 +23,12 @@ const maxAnswer = 64 << 20
 
 // answer waits until the pipeline commits to an answer and turns it into a response. When streaming is true, the response is still to
 // be written, and the stream removes pend at its end.
-func (a *API) answer(x *exchange, pend *pending.Request, span trace.Span) (streaming bool, err error) {
+func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, span trace.Span) (streaming bool, err error) {
 	raw, err := pend.Head()
 	if err != nil {
 		return false, a.unanswered(x, err)
 	}
-	a.Metrics.committed(time.Since(x.Time()))
+	a.Metrics.committed(time.Since(received))
 	head, err := a.heads.parse(raw)
 	if err != nil {
 		a.Pending.Fail(pend, pending.ErrMalformed)
@@ -100,7 +101,7 @@ func (a *API) grant(rid string, done *credit, taken uint64) {
 	*done = credit(taken)
 	if err := a.Bus.Credit(rid, taken); err != nil {
 		// Without it the worker waits, and the sweep ends the request.
-		a.Log.Warn("sending credit", "rid", rid, "error", err)
+		a.Log.Warn("sending credit", slog.String("rid", rid), slog.Any("error", err))
 	}
 }
 

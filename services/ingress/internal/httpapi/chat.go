@@ -39,9 +39,9 @@ func (a *API) chat(x *exchange) error {
 	}
 	ctx, span := a.startSpan(x, req)
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
-	answered := false
+	streaming := false
 	defer func() {
-		if !answered {
+		if !streaming {
 			a.Pending.Remove(pend)
 			endSpan(span, x.Response.StatusCode())
 		}
@@ -50,7 +50,7 @@ func (a *API) chat(x *exchange) error {
 		return err
 	}
 	upload.Release(body)
-	answered, err = a.answer(x, pend, span)
+	streaming, err = a.answer(x, pend, req.ReceivedAt, span)
 	return err
 }
 
@@ -69,9 +69,10 @@ func (a *API) envelope(x *exchange, body []byte) (*contract.Request, error) {
 	case len(scan.SessionID) > maxName:
 		return nil, tooLong("session_id")
 	}
+	now := time.Now() // the body may have taken its time
 	return &contract.Request{
 		ID: x.rid, Ingress: a.Ingress, Endpoint: contract.Chat, Model: scan.Model, Stream: scan.Stream, IncludeUsage: scan.IncludeUsage,
-		SessionID: scan.SessionID, ReceivedAt: x.Time(), StartBy: x.Time().Add(a.QueueTimeout),
+		SessionID: scan.SessionID, ReceivedAt: now, StartBy: now.Add(a.QueueTimeout),
 	}, nil
 }
 

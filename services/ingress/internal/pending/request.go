@@ -131,7 +131,7 @@ func (r *Request) deliver(msg []byte) (wanted bool, err error) {
 
 // accept must be called with mu held.
 func (r *Request) accept(f contract.Frame) error {
-	if f.Attempt < r.attempt {
+	if f.Attempt < r.attempt || r.ended {
 		return nil
 	}
 	if f.Kind == contract.FrameWorking {
@@ -150,8 +150,6 @@ func (r *Request) accept(f contract.Frame) error {
 		return nil // a duplicate
 	case f.Seq > r.next:
 		return ErrGap
-	case r.ended:
-		return ErrMalformed
 	}
 	r.next++
 	switch {

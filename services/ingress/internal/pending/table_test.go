@@ -1,0 +1,388 @@
+package pending_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+// cancels notes what was cancelled.
+type cancels struct {
+	mu   sync.Mutex
+	rids []string
+}
+
+func (c *cancels) Cancel(rid string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.rids = append(c.rids, rid)
+	return nil
+}
+
+func (c *cancels) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.rids)
+}
+
+// client is a connection that leaves when it is told to.
+type client struct{ gone, aborted atomic.Bool }
+
+func (c *client) Gone() bool { return c.gone.Load() }
+func (c *client) Abort()     { c.aborted.Store(true) }
+
+var limits = pending.Limits{Queue: 30 * time.Second, Grace: 2 * time.Second, Silence: 15 * time.Second, Heartbeat: 10 * time.Second}
+
+type bench struct {
+	table    *pending.Table
+	request  *pending.Request
+	client   *client
+	cancels  *cancels
+	failures atomic.Int64
+}
+
+func setup() *bench {
+	b := &bench{client: &client{}, cancels: &cancels{}}
+	b.table = pending.NewTable(limits, b.cancels, slog.New(slog.DiscardHandler), func(error) { b.failures.Add(1) })
+	b.request = b.table.Add("r", b.client, time.Now().Add(limits.Queue))
+	return b
+}
+
+// f makes a message of one frame.
+func f(kind contract.FrameKind, attempt, seq uint64, payload string) []byte {
+	return contract.AppendFrame(nil, contract.Frame{Kind: kind, Attempt: attempt, Seq: seq, Payload: []byte(payload)})
+}
+
+func head(attempt uint64) []byte                { return f(contract.FrameHead, attempt, 0, "{}") }
+func data(attempt, seq uint64, t string) []byte { return f(contract.FrameData, attempt, seq, t) }
+func end(attempt, seq uint64) []byte            { return f(contract.FrameEnd, attempt, seq, "{}") }
+func working(attempt uint64) []byte             { return f(contract.FrameWorking, attempt, 0, "") }
+
+// read takes the whole answer out of a request.
+func read(r *pending.Request) (string, error) {
+	if _, err := r.Head(); err != nil {
+		return "", err
+	}
+	var text []byte
+	var p pending.Part
+	for {
+		p = r.Next(p.Data)
+		text = append(text, bytes.Join(p.Data, nil)...)
+		if p.Err != nil || p.End {
+			return string(text), p.Err
+		}
+	}
+}
+
+func TestFrames(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		frames [][]byte
+		want   string
+		err    error
+	}{
+		"in order":                              {[][]byte{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}, "ab", nil},
+		"working frames anywhere":               {[][]byte{working(1), head(1), working(1), data(1, 1, "a"), working(1), end(1, 2)}, "a", nil},
+		"duplicates are dropped":                {[][]byte{head(1), head(1), data(1, 1, "a"), data(1, 1, "a"), head(1), end(1, 2), end(1, 2)}, "a", nil},
+		"nothing after the end":                 {[][]byte{head(1), end(1, 1), data(1, 2, "x")}, "", nil},
+		"a gap after the head":                  {[][]byte{head(1), data(1, 1, "a"), data(1, 3, "c"), end(1, 4)}, "a", pending.ErrGap},
+		"a gap before the end":                  {[][]byte{head(1), end(1, 2)}, "", pending.ErrGap},
+		"a lost head":                           {[][]byte{data(1, 1, "a"), end(1, 2)}, "", pending.ErrGap},
+		"data without a head":                   {[][]byte{data(1, 0, "a")}, "", pending.ErrMalformed},
+		"an end without a head":                 {[][]byte{end(1, 0)}, "", pending.ErrMalformed},
+		"two heads":                             {[][]byte{head(1), f(contract.FrameHead, 1, 1, "{}")}, "", pending.ErrMalformed},
+		"no frame":                              {[][]byte{head(1), []byte("xx")}, "", pending.ErrMalformed},
+		"more after the end in one message":     {[][]byte{head(1), append(end(1, 1), data(1, 2, "x")...)}, "", nil},
+		"an older attempt is ignored":           {[][]byte{head(2), data(1, 1, "old"), data(2, 1, "new"), end(1, 2), end(2, 2)}, "new", nil},
+		"a newer attempt does not break in":     {[][]byte{head(1), head(2), data(2, 1, "new"), data(1, 1, "old"), end(1, 2)}, "old", nil},
+		"a newer attempt before the commit":     {[][]byte{working(1), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
+		"a message with several frames":         {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), end(1, 2)}, nil)}, "a", nil},
+		"a gap inside of a message":             {[][]byte{bytes.Join([][]byte{head(1), data(1, 2, "a"), end(1, 3)}, nil)}, "", pending.ErrGap},
+		"what came before a gap is not lost":    {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), data(1, 3, "c")}, nil)}, "a", pending.ErrGap},
+		"empty data is data":                    {[][]byte{head(1), data(1, 1, ""), end(1, 2)}, "", nil},
+		"more than the client can be owed":      {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window+bus.Window/2+1)))}, "", pending.ErrOverflow},
+		"as much as a worker may send ahead":    {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window))), end(1, 2)}, string(make([]byte, bus.Window)), nil},
+		"a fenced attempt can't break anything": {[][]byte{head(2), f(contract.FrameData, 1, 77, "x"), data(2, 1, "a"), end(2, 2)}, "a", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup()
+			for _, msg := range tt.frames {
+				b.table.Deliver("r", msg)
+			}
+			got, err := read(b.request)
+			require.ErrorIs(t, err, tt.err)
+			require.Equal(t, tt.want, got)
+			b.table.Remove(b.request)
+			require.Zero(t, b.table.Len())
+			if tt.err == nil {
+				require.Zero(t, b.cancels.count())
+				require.Zero(t, b.failures.Load())
+			} else {
+				require.Positive(t, b.cancels.count(), "its worker must stop")
+				require.Equal(t, int64(1), b.failures.Load())
+			}
+		})
+	}
+}
+
+// Delivery rule 3: who asks about a redelivery may run only while nothing is committed, and fences those before it.
+func TestClaims(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		before  [][]byte
+		attempt uint64
+		want    contract.Verdict
+		err     error // of the request afterwards
+	}{
+		"nothing came":                    {nil, 2, contract.VerdictRun, nil},
+		"a worker was alive":              {[][]byte{working(1)}, 2, contract.VerdictRun, nil},
+		"the answer has begun":            {[][]byte{head(1)}, 2, contract.VerdictStop, pending.ErrDied},
+		"the answer of this attempt":      {[][]byte{head(2)}, 2, contract.VerdictStop, nil},
+		"the answer is complete":          {[][]byte{head(1), end(1, 1)}, 2, contract.VerdictStop, nil},
+		"the answer has failed":           {[][]byte{data(1, 0, "x")}, 2, contract.VerdictStop, pending.ErrMalformed},
+		"an older delivery than is known": {[][]byte{head(3)}, 2, contract.VerdictStop, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup()
+			for _, msg := range tt.before {
+				b.table.Deliver("r", msg)
+			}
+			require.Equal(t, tt.want, b.table.Claim("r", tt.attempt))
+			if tt.err != nil {
+				_, err := read(b.request)
+				require.ErrorIs(t, err, tt.err)
+				require.Positive(t, b.cancels.count())
+			}
+		})
+	}
+	require.Equal(t, contract.VerdictStop, setup().table.Claim("unknown", 2), "nobody waits")
+}
+
+// once a redelivery may run, the frames of the lost attempt count no more.
+func TestClaimFences(t *testing.T) {
+	t.Parallel()
+	b := setup()
+	b.table.Deliver("r", working(1))
+	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 2))
+	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 2), "the question may come twice")
+	b.table.Deliver("r", head(1))
+	b.table.Deliver("r", data(1, 1, "old"))
+	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 3))
+	require.Equal(t, contract.VerdictStop, b.table.Claim("r", 2))
+	for _, msg := range [][]byte{head(2), head(3), data(2, 1, "old"), data(3, 1, "new"), end(3, 2)} {
+		b.table.Deliver("r", msg)
+	}
+	got, err := read(b.request)
+	require.NoError(t, err)
+	require.Equal(t, "new", got)
+}
+
+// run sweeps the table of b inside a synctest bubble.
+func (b *bench) run(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { b.table.Run(ctx) })
+	t.Cleanup(func() {
+		cancel()
+		wg.Wait()
+	})
+}
+
+func TestSilence(t *testing.T) {
+	t.Parallel()
+	claim := func(b *bench) { b.table.Claim("r", 2) }
+	deliver := func(msg []byte) func(*bench) { return func(b *bench) { b.table.Deliver("r", msg) } }
+	tests := map[string]struct {
+		last  func(*bench) // happens after 5 seconds
+		err   error
+		after time.Duration // the failure, since the beginning
+	}{
+		"nobody takes the request":      {func(*bench) {}, pending.ErrNotTaken, limits.Queue + limits.Grace},
+		"silent before the commit":      {deliver(working(1)), pending.ErrLost, 5*time.Second + limits.Queue},
+		"silent after a claim":          {claim, pending.ErrLost, 5*time.Second + limits.Queue},
+		"silent after the commit":       {deliver(head(1)), pending.ErrLost, 5*time.Second + limits.Silence},
+		"client leaves before a commit": {func(b *bench) { b.client.gone.Store(true) }, pending.ErrGone, 5 * time.Second},
+		"client leaves after a commit":  {func(b *bench) { deliver(head(1))(b); b.client.gone.Store(true) }, pending.ErrGone, 5 * time.Second},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				b := setup()
+				b.run(t)
+				begin := time.Now()
+				time.AfterFunc(5*time.Second, func() { tt.last(b) })
+				_, err := read(b.request)
+				require.ErrorIs(t, err, tt.err)
+				require.InDelta(t, tt.after.Seconds(), time.Since(begin).Seconds(), 0.6)
+				require.Equal(t, 1, b.cancels.count())
+				b.table.Remove(b.request)
+				require.Equal(t, 1, b.cancels.count(), "it is cancelled once")
+				synctest.Wait()
+				require.Equal(t, errors.Is(tt.err, pending.ErrGone), b.client.aborted.Load())
+			})
+		})
+	}
+}
+
+// a request is never given up while its worker shows itself.
+func TestWorkingKeepsARequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		b.run(t)
+		begin := time.Now()
+		stop := begin.Add(time.Hour)
+		for time.Now().Before(stop) {
+			b.table.Deliver("r", working(1))
+			time.Sleep(5 * time.Second) //nolint:forbidigo // time of the bubble
+		}
+		for _, msg := range [][]byte{head(1), data(1, 1, "late"), end(1, 2)} {
+			b.table.Deliver("r", msg)
+		}
+		got, err := read(b.request)
+		require.NoError(t, err)
+		require.Equal(t, "late", got)
+	})
+}
+
+func TestPings(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		b.run(t)
+		b.request.SendPings()
+		begin := time.Now()
+		ctx, cancel := context.WithCancel(t.Context())
+		var worker sync.WaitGroup
+		defer worker.Wait()
+		defer cancel()
+		worker.Go(func() { // it thinks for long, before the commit and after it
+			for {
+				b.table.Deliver("r", working(1))
+				select {
+				case <-time.After(2 * time.Second):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		time.AfterFunc(time.Minute, func() { b.table.Deliver("r", head(1)) })
+		_, err := b.request.Head()
+		require.NoError(t, err)
+		for i := range 3 {
+			p := b.request.Next(nil)
+			require.True(t, p.Ping)
+			require.Empty(t, p.Data)
+			want := time.Minute + time.Duration(i+1)*limits.Heartbeat
+			require.InDelta(t, want.Seconds(), time.Since(begin).Seconds(), 0.6)
+		}
+		b.table.Deliver("r", data(1, 1, "x"))
+		p := b.request.Next(nil)
+		require.False(t, p.Ping)
+		require.Len(t, p.Data, 1)
+	})
+}
+
+// Frames that nobody awaits stop their worker, but not with every frame.
+func TestStrays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		for range 100 {
+			b.table.Deliver("unknown", working(1))
+		}
+		require.Equal(t, 1, b.cancels.count())
+		time.Sleep(2 * time.Second) //nolint:forbidigo // time of the bubble
+		b.table.Deliver("unknown", data(1, 1, "x"))
+		require.Equal(t, 2, b.cancels.count())
+		b.table.Deliver("other", end(1, 5))
+		require.Equal(t, 2, b.cancels.count(), "it ends anyhow")
+		b.table.Fail(b.request, pending.ErrStopping)
+		require.Equal(t, 3, b.cancels.count())
+		b.table.Deliver("r", head(1))
+		require.Equal(t, 4, b.cancels.count(), "the first word may have been lost")
+	})
+}
+
+func TestRemoveCancelsAnOpenRequest(t *testing.T) {
+	t.Parallel()
+	b := setup()
+	b.table.Deliver("r", head(1))
+	b.table.Remove(b.request)
+	require.Equal(t, 1, b.cancels.count())
+}
+
+func TestFailAll(t *testing.T) {
+	t.Parallel()
+	b := setup()
+	done := b.table.Add("done", b.client, time.Now())
+	b.table.Deliver("done", head(1))
+	b.table.Deliver("done", end(1, 1))
+	b.table.FailAll(pending.ErrStopping)
+	b.table.FailAll(pending.ErrStopping)
+	_, err := read(b.request)
+	require.ErrorIs(t, err, pending.ErrStopping)
+	_, err = read(done)
+	require.NoError(t, err, "what has ended has not failed")
+	require.Equal(t, 1, b.cancels.count())
+}
+
+func TestReasonsAreClosed(t *testing.T) {
+	t.Parallel()
+	for _, err := range []error{pending.ErrGap, pending.ErrGone, errors.New("surprise"), nil} {
+		require.Contains(t, pending.Reasons(), pending.Reason(err))
+	}
+	require.Equal(t, "gap", pending.Reason(pending.ErrGap))
+}
+
+// Many goroutines use the table at once: for the race detector.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	b := setup()
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg, run sync.WaitGroup
+	run.Go(func() { b.table.Run(ctx) })
+	for i := range 8 {
+		wg.Go(func() {
+			for j := range 200 {
+				rid := string(rune('a'+i)) + string(rune('A'+j%26))
+				r := b.table.Add(rid, b.client, time.Now().Add(time.Minute))
+				var sends sync.WaitGroup
+				sends.Go(func() {
+					b.table.Deliver(rid, head(1))
+					b.table.Deliver(rid, append(data(1, 1, "x"), end(1, 2)...))
+				})
+				got, err := read(r)
+				sends.Wait()
+				b.table.Remove(r)
+				if got != "x" || err != nil {
+					t.Errorf("got %q, %v", got, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	cancel()
+	run.Wait()
+	require.Equal(t, 1, b.table.Len())
+}
