@@ -131,32 +131,22 @@ func TestChunkUsage(t *testing.T) { // STR-15
 	require.Equal(t, Usage{}, ParseUsage(nil))
 }
 
-func TestInspectCompletion(t *testing.T) { // R-122, STR-12, C-42
+func TestChunkOfWholeAnswer(t *testing.T) { // R-122, STR-12, C-42
 	t.Parallel()
 	const message = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"total_tokens":3}}`
-	require.Equal(t, Completion{Valid: true, Output: true, Usage: Usage{Total: 3}}, InspectCompletion([]byte("\n\n "+message)))
-	require.Equal(t, Completion{Valid: true}, InspectCompletion([]byte(`{"choices":[]}`)))
-	require.Equal(t, Completion{Valid: true, Failed: true}, InspectCompletion([]byte(`{"error":"x"}`)))
-	require.Equal(t, Completion{}, InspectCompletion([]byte(message+"x")))
-	require.Equal(t, Completion{}, InspectCompletion(nil))
-	require.True(t, InspectCompletion([]byte(`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a"}]}}]}`)).Output) // STR-12f
-	require.True(t, InspectCompletion([]byte(`{"choices":[{"message":{"content":null,"audio":{"id":"a"}}}]}`)).Output)
 	require.True(t, parse(message).Plain)
-}
-
-func TestMessages(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, `[1]`, string(Messages([]byte(`{"messages":[1]}`))))
-	require.Nil(t, Messages([]byte(`{"messages":null}`)))
-	require.Nil(t, Messages([]byte(`{}`)))
+	require.True(t, parse("\n\n "+message).HasOutput())
+	require.False(t, parse(message+"x").Valid)
+	require.False(t, parse(``).Valid)
+	require.False(t, parse(`{"choices":[]}`).HasOutput())
+	require.True(t, parse(`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a"}]}}]}`).HasOutput()) // STR-12f
+	require.True(t, parse(`{"choices":[{"message":{"content":null,"audio":{"id":"a"}}}]}`).HasOutput())
 }
 
 func TestAppendError(t *testing.T) { // R-044
 	t.Parallel()
 	e := ErrorBody{Message: "모델 \"x\"\n", Type: "invalid_request_error", Code: "model_not_found"}
 	require.Equal(t, `{"error":{"message":"모델 \"x\"\n","type":"invalid_request_error","param":null,"code":"model_not_found"},"detail":"모델 \"x\"\n"}`, string(AppendError(nil, e)))
-	require.Equal(t, "data: {\"error\":{\"message\":\"m\",\"type\":\"t\",\"param\":\"p\",\"code\":null}}\n\n",
-		string(AppendErrorEvent(nil, ErrorBody{Message: "m", Type: "t", Param: "p"})))
 }
 
 // oracle decodes the deltas (or messages) of a chunk; nil where there is none.

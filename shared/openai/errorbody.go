@@ -12,22 +12,11 @@ type ErrorBody struct {
 
 // AppendError appends the JSON body of an error: the OpenAI envelope with all four keys, and the text once more as "detail" (R-044).
 func AppendError(dst []byte, e ErrorBody) []byte {
-	dst = e.appendObject(append(dst, `{"error":`...))
-	dst = rawjson.AppendString(append(dst, `,"detail":`...), e.Message)
-	return append(dst, '}')
-}
-
-// AppendErrorEvent appends an error as an event of a chat stream that has begun (R-040). No [DONE] follows it.
-func AppendErrorEvent(dst []byte, e ErrorBody) []byte {
-	dst = e.appendObject(append(dst, `data: {"error":`...))
-	return append(dst, "}\n\n"...)
-}
-
-func (e ErrorBody) appendObject(dst []byte) []byte {
-	dst = rawjson.AppendString(append(dst, `{"message":`...), e.Message)
+	dst = rawjson.AppendString(append(dst, `{"error":{"message":`...), e.Message)
 	dst = rawjson.AppendString(append(dst, `,"type":`...), e.Type)
 	dst = appendNullable(append(dst, `,"param":`...), e.Param)
 	dst = appendNullable(append(dst, `,"code":`...), e.Code)
+	dst = rawjson.AppendString(append(dst, `},"detail":`...), e.Message)
 	return append(dst, '}')
 }
 

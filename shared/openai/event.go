@@ -20,20 +20,6 @@ func AppendData(dst, json []byte) []byte {
 	return append(dst, "\n\n"...)
 }
 
-// AppendEvent appends an event with a name and one line of data.
-func AppendEvent(dst []byte, name string, json []byte) []byte {
-	dst = append(dst, "event: "...)
-	dst = appendLine(dst, []byte(name))
-	return AppendData(append(dst, '\n'), json)
-}
-
-// AppendComment appends a comment, which clients ignore.
-func AppendComment(dst []byte, text string) []byte {
-	dst = append(dst, ": "...)
-	dst = appendLine(dst, []byte(text))
-	return append(dst, "\n\n"...)
-}
-
 // appendLine appends text with line ends replaced by spaces.
 func appendLine(dst, text []byte) []byte {
 	from := len(dst)

@@ -45,6 +45,7 @@ type Request struct {
 	CompressContext *bool // nil when absent or null
 	ForkFrom        string
 
+	Choices   int   // n; 1 when absent or senseless
 	MaxTokens int64 // max_completion_tokens, else max_tokens; 0 when neither is a positive number
 
 	Messages rawjson.Span // the array; zero when there is none and Prompt is used
@@ -75,6 +76,9 @@ const (
 	fieldPrompt
 )
 
+// maxChoices is the largest n that OpenAI accepts.
+const maxChoices = 128
+
 // Body is the client's body.
 func (r *Request) Body() []byte { return r.body }
 
@@ -92,7 +96,7 @@ func (r *Request) Value(name string) []byte {
 // reads have the right type and occur once (REQ-07), and it must ask something. The error is a *RequestError.
 func ScanRequest(body []byte) (*Request, error) {
 	r := &requestScan{
-		Request: Request{body: body, members: make([]member, 0, 16)},
+		Request: Request{Choices: 1, body: body, members: make([]member, 0, 16)},
 		s:       rawjson.Scan(body),
 	}
 	if err := r.scan(); err != nil {
@@ -190,6 +194,9 @@ func (r *requestScan) member() {
 	case "fork_from":
 		m.field = fieldGateway
 		r.ForkFrom = r.text("fork_from")
+	case "n":
+		once = false
+		r.Choices = int(min(max(r.number(), 1), maxChoices))
 	case "max_tokens":
 		once = false
 		if n := r.number(); r.MaxTokens == 0 {

@@ -15,7 +15,7 @@ const hi = `"messages":[{"role":"user","content":"hi"}]`
 func TestScanRequest(t *testing.T) {
 	t.Parallel()
 	r, err := ScanRequest([]byte(` {"model":"m\u00e9","stream":true,"stream_options":{"x":1,"include_usage":true},"session_id":"s1","has_search":true,
-		"auto_web_fetch":false,"web_fetch":"http://a","compress_context":true,"fork_from":"m9","max_tokens":5,"max_completion_tokens":7.0,` + hi + `} `))
+		"auto_web_fetch":false,"web_fetch":"http://a","compress_context":true,"fork_from":"m9","n":2,"max_tokens":5,"max_completion_tokens":7.0,` + hi + `} `))
 	require.NoError(t, err)
 	require.Equal(t, "mé", r.Model)
 	require.True(t, r.Stream)
@@ -27,6 +27,7 @@ func TestScanRequest(t *testing.T) {
 	require.Equal(t, "http://a", r.WebFetch)
 	require.Equal(t, "m9", r.ForkFrom)
 	require.Equal(t, int64(7), r.MaxTokens)
+	require.Equal(t, 2, r.Choices)
 	require.Equal(t, `[{"role":"user","content":"hi"}]`, string(r.Messages.Of(r.Body())))
 	require.Equal(t, "7.0", string(r.Value("max_completion_tokens")))
 	require.Nil(t, r.Value("nothing"))
@@ -34,6 +35,7 @@ func TestScanRequest(t *testing.T) {
 	r, err = ScanRequest([]byte(`{"model":null,"stream":null,"stream_options":null,"auto_web_fetch":null,"messages":null,"prompt":"hello"}`))
 	require.NoError(t, err)
 	require.Empty(t, r.Model)
+	require.Equal(t, 1, r.Choices)
 	require.False(t, r.Stream)
 	require.Nil(t, r.AutoWebFetch)
 	require.True(t, r.Messages.IsZero())

@@ -198,15 +198,14 @@ func TestReaderLimit(t *testing.T) { // SSE-07
 	require.NoError(t, err)
 }
 
-func TestAppendEvents(t *testing.T) {
+func TestAppendData(t *testing.T) { // SSE-08
 	t.Parallel()
-	dst := AppendData(nil, []byte("{\"a\":\r\n1}"))
-	dst = AppendEvent(dst, "error", []byte("{}"))
-	dst = AppendComment(dst, "ping")
-	dst = append(dst, Done...)
-	require.Equal(t, "data: {\"a\":  1}\n\nevent: error\ndata: {}\n\n: ping\n\ndata: [DONE]\n\n", string(dst))
+	require.Equal(t, "data: {\"a\":  1}\n\n", string(AppendData(nil, []byte("{\"a\":\r\n1}"))))
 	require.True(t, IsDone([]byte(" [DONE] ")))
 	require.False(t, IsDone([]byte(`{"a":"[DONE]"}`)))
+	got, _, err := readAll(t, strings.NewReader(Done), 0)
+	require.NoError(t, err)
+	require.True(t, IsDone([]byte(got[0].data)))
 }
 
 func FuzzReader(f *testing.F) {
