@@ -222,14 +222,3 @@ func FuzzFilter(f *testing.F) {
 		}
 	})
 }
-
-func BenchmarkContentChunk(b *testing.B) {
-	f := stream.NewFilter(stream.Options{})
-	e, err := openai.NewReader(strings.NewReader(content("token ")), 0).Next()
-	require.NoError(b, err)
-	var out []byte
-	b.ReportAllocs()
-	for b.Loop() {
-		out = f.Event(out[:0], e).Out
-	}
-}
