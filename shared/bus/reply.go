@@ -43,12 +43,24 @@ type Reply struct {
 // to have gone already it is called before OpenReply returns. The caller must Close the reply.
 func (b *Bus) OpenReply(req *contract.Request, attempt uint64, cancel func()) *Reply {
 	r := &Reply{bus: b, rid: req.ID, subj: subject.Reply(req.Ingress, req.ID), attempt: attempt, credit: newCredit()}
+	r.buf = *frameBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
 	b.control.add(req.ID, r, cancel)
 	return r
 }
 
-// Close ends the reply's part in flow control and cancellation.
-func (r *Reply) Close() { r.bus.control.remove(r.rid, r) }
+// Close ends the reply. Frames that were not flushed are lost.
+func (r *Reply) Close() {
+	r.bus.control.remove(r.rid, r)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if buf := r.buf[:0]; cap(buf) <= maxFrame {
+		frameBuffers.Put(&buf)
+	}
+	r.buf = nil
+}
+
+// frameBuffers are buffers of finished replies.
+var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Head adds the status line and headers.
 func (r *Reply) Head(h contract.Head) error { return r.addJSON(contract.FrameHead, h) }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -23,8 +24,20 @@ type Service struct {
 	Build      Build
 }
 
+// heapGrowth lets the heap grow to four times what is in use before it is collected. A gateway keeps little and allocates much; with the
+// default of 100 a tenth of its CPU goes into collecting a few megabytes.
+const heapGrowth = 300
+
+// TuneMemory applies heapGrowth unless the environment sets GOGC.
+func TuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(heapGrowth)
+	}
+}
+
 // Main runs the service until the process is told to stop, and gives the exit code.
 func Main(s Service) int {
+	TuneMemory()
 	ctx, stop := lifecycle.Signals()
 	defer stop()
 	env, err := config.Process()

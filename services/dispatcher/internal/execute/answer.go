@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -20,11 +21,13 @@ func readAll(r io.Reader, length int64) ([]byte, error) {
 	if length > maxJSONBody {
 		return nil, errTooLong
 	}
-	body, err := io.ReadAll(io.LimitReader(r, maxJSONBody+1))
-	if err == nil && len(body) > maxJSONBody {
+	var b bytes.Buffer
+	b.Grow(int(max(length, 0)) + bytes.MinRead)
+	_, err := b.ReadFrom(io.LimitReader(r, maxJSONBody+1))
+	if err == nil && b.Len() > maxJSONBody {
 		err = errTooLong
 	}
-	return body, err
+	return b.Bytes(), err
 }
 
 // passJSON passes a JSON answer on, as a stream if the client asked for one (STR-10).

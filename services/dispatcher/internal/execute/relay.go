@@ -1,10 +1,10 @@
 package execute
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -22,21 +22,45 @@ const grace = 2 * time.Second
 var errGraceOver = errors.New("finished, and nothing more came")
 
 // passEvents passes an event stream on. It returns when the stream has ended, one way or the other.
-func (a *attempt) passEvents(ctx context.Context, resp *upstream.Response, body *bufio.Reader) classify.Verdict {
+func (a *attempt) passEvents(ctx context.Context, resp *upstream.Response, body io.Reader) classify.Verdict {
 	defer resp.Close()
 	if !a.req.Stream {
 		return a.collect(ctx, resp, body)
 	}
-	s := &relay{
-		attempt: a, resp: resp, events: openai.NewReader(body, maxEvent),
-		filter: stream.NewFilter(a.streamOptions()),
-	}
+	b := takeBuffers(body)
+	defer b.giveBack()
+	s := &relay{attempt: a, resp: resp, buffers: b, filter: stream.NewFilter(a.streamOptions())}
 	s.gate = newGate(resp.Context(), a.sink, a.head(contentEvents), a.Limits.GateTimeout, a.committed)
 	verdict := s.run(ctx)
 	if verdict.Class == classify.Success {
 		resp.Drain(drainLimit)
 	}
 	return verdict
+}
+
+// buffers is what a stream needs of memory, used again by the next one.
+type buffers struct {
+	events openai.Reader
+	out    []byte
+}
+
+var bufferPool = sync.Pool{New: func() any { return new(buffers) }}
+
+// keptBuffer is the largest output buffer that is kept.
+const keptBuffer = 64 << 10
+
+func takeBuffers(body io.Reader) *buffers {
+	b := bufferPool.Get().(*buffers) //nolint:forcetypeassert // the pool holds nothing else
+	b.events.Reset(body, maxEvent)
+	return b
+}
+
+func (b *buffers) giveBack() {
+	b.events.Reset(nil, maxEvent)
+	if cap(b.out) > keptBuffer {
+		b.out = nil
+	}
+	bufferPool.Put(b)
 }
 
 // maxEvent bounds one event of an upstream; it is what the official Go SDK accepts.
@@ -57,11 +81,10 @@ func (a *attempt) begin() {
 // relay is one event stream on its way.
 type relay struct {
 	*attempt
+	*buffers
 	resp   *upstream.Response
-	events *openai.Reader
 	filter *stream.Filter
 	gate   *gate
-	out    []byte
 
 	graceTimer *time.Timer
 	idleTimer  *time.Timer

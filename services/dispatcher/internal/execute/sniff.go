@@ -1,11 +1,10 @@
 package execute
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
-	"mime"
+	"strings"
 
 	"hydrallm/services/dispatcher/internal/upstream"
 )
@@ -21,40 +20,44 @@ const (
 
 const sniffBytes = 512
 
-// sniff tells the kind of a 2xx body. It waits for the first bytes unless the label says that events will come, maybe late: servers label
-// events as JSON, JSON as text, and pages as anything.
-func sniff(resp *upstream.Response) (*bufio.Reader, bodyKind, error) {
-	r := bufio.NewReaderSize(resp.Body, 16<<10)
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")) // an unreadable label is none
-	if media == "text/event-stream" {
-		return r, bodyEvents, nil
+// sniff tells the kind of a 2xx body and gives the whole of it back. It waits for the first bytes unless the label says that events will
+// come, maybe late: servers label events as JSON, JSON as text, and pages as anything.
+func sniff(resp *upstream.Response) (io.Reader, bodyKind, error) {
+	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
+		return resp.Body, bodyEvents, nil
 	}
-	head, err := peekText(r)
-	if err != nil && !errors.Is(err, io.EOF) {
+	head, err := readHead(resp.Body)
+	if err != nil {
 		return nil, bodyOther, err
 	}
+	body := io.MultiReader(bytes.NewReader(head), resp.Body)
+	text := bytes.TrimLeft(head, " \t\r\n\ufeff")
 	switch {
-	case len(head) == 0:
-		return r, bodyOther, nil
-	case head[0] == '{' || head[0] == '[':
-		return r, bodyJSON, nil
-	case head[0] == ':' || bytes.HasPrefix(head, []byte("data:")) || bytes.HasPrefix(head, []byte("event:")) || bytes.HasPrefix(head, []byte("id:")):
-		return r, bodyEvents, nil
+	case len(text) == 0:
+		return body, bodyOther, nil
+	case text[0] == '{' || text[0] == '[':
+		return body, bodyJSON, nil
+	case text[0] == ':' || bytes.HasPrefix(text, []byte("data:")) || bytes.HasPrefix(text, []byte("event:")) || bytes.HasPrefix(text, []byte("id:")):
+		return body, bodyEvents, nil
 	}
-	return r, bodyOther, nil
+	return body, bodyOther, nil
 }
 
-// peekText gives the first bytes that are not white space, without taking them.
-func peekText(r *bufio.Reader) ([]byte, error) {
-	for n := 1; n <= sniffBytes; n++ {
-		head, err := r.Peek(n)
-		if text := bytes.TrimLeft(head, " \t\r\n\ufeff"); len(text) > 0 {
-			head, _ = r.Peek(r.Buffered())
-			return bytes.TrimLeft(head, " \t\r\n\ufeff"), nil
+// enough is how many bytes tell a kind from another.
+const enough = len("event:")
+
+// readHead takes the first bytes of a body, until there is enough that is not white space.
+func readHead(r io.Reader) ([]byte, error) {
+	head := make([]byte, 0, sniffBytes)
+	for len(head) < cap(head) && len(bytes.TrimLeft(head, " \t\r\n\ufeff")) < enough {
+		n, err := r.Read(head[len(head):cap(head)])
+		head = head[:len(head)+n]
+		if errors.Is(err, io.EOF) {
+			break
 		}
 		if err != nil {
 			return nil, err
 		}
 	}
-	return nil, nil
+	return head, nil
 }

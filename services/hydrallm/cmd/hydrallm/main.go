@@ -8,11 +8,13 @@ import (
 	"hydrallm/services/hydrallm/internal/cli"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
+	process.TuneMemory()
 	ctx, stop := lifecycle.Signals()
 	defer stop()
 	env, err := config.Process()
