@@ -1,3 +1,8 @@
-// Package config reads the one configuration file and the environment, checks everything, and gives the services a resolved Config in which
-// nothing is left to inherit.
+// Package config reads the one configuration file and the environment, checks all of it, and gives the services a Config in which nothing is
+// left to inherit.
+//
+// Load reports everything it finds at once: errors, which keep the gateway from starting, and warnings. Each finding names the file, the
+// line and the path of the key. No finding shows a value that may be a secret, and a Secret does not show itself however it is printed.
+//
+// A file is at most 1 MiB of YAML with one document. A key that is absent or null has its default.
 package config

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Finding is something wrong or odd in the configuration. An error keeps the gateway from starting.
+// Finding is something wrong or odd in the configuration.
 type Finding struct {
-	Error   bool
+	Error   bool   // keeps the gateway from starting; else a warning
 	File    string // "" for the environment
 	Line    int    // 0 when it belongs to no line
-	Path    string // of the key, such as upstreams[0].max_concurrency
-	Message string
+	Path    string // of the key, such as upstreams[0].max_concurrency, or the name of an environment variable
+	Message string // holds no secret
 }
 
 // String gives file:line: path: message.
@@ -45,29 +45,81 @@ func (e *InvalidError) Error() string {
 	return "the configuration is not valid:\n  " + strings.Join(lines, "\n  ")
 }
 
-// findings collects what is found.
+// maxFindings bounds the errors, and the warnings, that are shown.
+const maxFindings = 200
+
+// findings collects what is found in one file.
 type findings struct {
-	file string
-	list []Finding
+	file     string
+	lines    map[string]int // of every key that was read, by path
+	errors   findingList
+	warnings findingList
 }
 
-func (f *findings) add(isError bool, line int, path, format string, args ...any) {
-	f.list = append(f.list, Finding{Error: isError, File: f.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+func newFindings(file string) *findings { return &findings{file: file, lines: map[string]int{}} }
+
+func (f *findings) fail(path, format string, args ...any) {
+	f.failAt(f.line(path), path, format, args...)
 }
 
-// split gives the warnings, and an error if there are errors.
-func (f *findings) split() ([]Finding, error) {
-	slices.SortStableFunc(f.list, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
-	var errs, warnings []Finding
-	for _, finding := range f.list {
-		if finding.Error {
-			errs = append(errs, finding)
-		} else {
-			warnings = append(warnings, finding)
+func (f *findings) failAt(line int, path, format string, args ...any) {
+	f.errors.add(Finding{Error: true, File: f.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (f *findings) warn(path, format string, args ...any) {
+	f.warnAt(f.line(path), path, format, args...)
+}
+
+func (f *findings) warnAt(line int, path, format string, args ...any) {
+	f.warnings.add(Finding{File: f.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// given says whether the file has a value at path.
+func (f *findings) given(path string) bool {
+	_, ok := f.lines[path]
+	return ok
+}
+
+// line is where path is in the file, or the nearest of its parents.
+func (f *findings) line(path string) int {
+	for path != "" {
+		if line, ok := f.lines[path]; ok {
+			return line
 		}
+		path = path[:max(strings.LastIndexAny(path, ".["), 0)]
 	}
-	if len(errs) > 0 {
-		return warnings, &InvalidError{Findings: errs}
+	return 0
+}
+
+// result gives the warnings, and an *InvalidError if there are errors.
+func (f *findings) result() ([]Finding, error) {
+	if len(f.errors.list) > 0 {
+		return f.warnings.sorted(), &InvalidError{Findings: f.errors.sorted()}
 	}
-	return warnings, nil
+	return f.warnings.sorted(), nil
+}
+
+// findingList is a bounded list of findings.
+type findingList struct {
+	list []Finding
+	more int
+}
+
+func (l *findingList) add(f Finding) {
+	if len(l.list) == maxFindings {
+		l.more++
+		return
+	}
+	l.list = append(l.list, f)
+}
+
+// sorted gives the list in the order of the file.
+func (l *findingList) sorted() []Finding {
+	slices.SortStableFunc(l.list, func(a, b Finding) int { return cmp.Compare(a.Line, b.Line) })
+	if l.more > 0 {
+		last := l.list[len(l.list)-1]
+		last.Path, last.Message = "", fmt.Sprintf("and %d more", l.more)
+		return append(l.list, last)
+	}
+	return l.list
 }

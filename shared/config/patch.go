@@ -3,125 +3,145 @@ package config
 import (
 	"bytes"
 	"encoding/json"
+	"math/big"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-// patch reads a request patch as JSON that keeps the order and the digits of the file (R-182, REQ-02). Nothing is substituted inside.
+// maxPatch bounds a patch, in bytes of JSON: aliases can make it much larger than the file.
+const maxPatch = 1 << 20
+
+// patch reads a patch of requests as JSON that keeps the order and the digits of the file. Nothing is substituted inside. An
+// empty patch is none.
 func patch(p *json.RawMessage) func(node) {
 	return func(n node) {
-		if n.null() {
-			return
-		}
 		if n.Kind != yaml.MappingNode {
-			n.fail("a patch must be a mapping, is %s", n.shape())
+			n.fail("a patch must be a mapping (got %s)", n.shape())
 			return
 		}
-		w := patchWriter{budget: maxPatchNodes}
-		w.object(n, true)
-		if w.budget < 0 {
-			n.fail("a patch may not hold more than %d values", maxPatchNodes)
-			return
+		var w patchWriter
+		w.object(n, 1)
+		switch {
+		case w.out.Len() > maxPatch:
+			n.fail("a patch must not be larger than %d bytes", maxPatch)
+		case w.out.Len() > len("{}"):
+			*p = w.out.Bytes()
 		}
-		*p = w.out.Bytes()
 	}
 }
 
-// maxPatchNodes bounds what aliases can blow a patch up to.
-const maxPatchNodes = 100_000
+// patchWriter turns YAML into JSON. It stops where the patch gets too large or too deep.
+type patchWriter struct{ out bytes.Buffer }
 
-type patchWriter struct {
-	out    bytes.Buffer
-	budget int
-}
-
-func (w *patchWriter) object(n node, top bool) {
+func (w *patchWriter) object(n node, depth int) {
 	w.out.WriteByte('{')
-	first := true
-	n.members(func(key string, value node) {
-		if top {
-			switch key {
-			case "stream":
-				value.warn("stream inside a patch is ignored: the client decides")
-				return
-			case "model", "messages":
-				value.warn("the patch replaces the request's %s", key)
-			}
+	start := w.out.Len()
+	n.pairs(func(key, value node) {
+		switch {
+		case w.out.Len() > maxPatch, depth == 1 && !w.takes(key.Value, value):
+			return
+		case key.ShortTag() != "!!str":
+			value.fail("%s is not a text: put the key in quotes", key.shown())
+			return
 		}
-		if !first {
+		if w.out.Len() > start {
 			w.out.WriteByte(',')
 		}
-		first = false
-		w.text(key)
+		w.text(key.Value)
 		w.out.WriteByte(':')
-		w.value(value)
+		w.value(value, depth)
 	})
 	w.out.WriteByte('}')
 }
 
-func (w *patchWriter) value(n node) {
-	if w.budget--; w.budget < 0 {
-		return
+// takes says whether a member of the outermost object is wanted (C-14).
+func (w *patchWriter) takes(key string, value node) bool {
+	switch key {
+	case "stream":
+		value.warn("stream inside a patch is ignored: the client decides")
+		return false
+	case "model", "messages":
+		value.warn("the patch takes the place of the request's %s", key)
 	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		w.object(n, false)
-	case yaml.SequenceNode:
-		w.out.WriteByte('[')
-		n.items(func(i int, item node) {
-			if i > 0 {
-				w.out.WriteByte(',')
-			}
-			w.value(item)
-		})
-		w.out.WriteByte(']')
+	return true
+}
+
+func (w *patchWriter) value(n node, depth int) {
+	switch {
+	case depth == maxDepth:
+		n.fail("is nested deeper than %d levels", maxDepth)
+	case n.Kind == yaml.MappingNode:
+		w.object(n, depth+1)
+	case n.Kind == yaml.SequenceNode:
+		w.array(n, depth+1)
 	default:
 		w.scalar(n)
 	}
 }
 
+func (w *patchWriter) array(n node, depth int) {
+	w.out.WriteByte('[')
+	for i, y := range n.Content {
+		if w.out.Len() > maxPatch || !n.r.visit() {
+			break
+		}
+		if i > 0 {
+			w.out.WriteByte(',')
+		}
+		w.value(n.child(y, "["+strconv.Itoa(i)+"]"), depth)
+	}
+	w.out.WriteByte(']')
+}
+
 func (w *patchWriter) scalar(n node) {
-	switch n.Tag {
+	switch n.ShortTag() {
 	case "!!null":
 		w.out.WriteString("null")
 	case "!!bool":
-		truth, _ := n.truth()
-		w.out.WriteString(strconv.FormatBool(truth))
+		w.boolean(n)
 	case "!!int", "!!float":
 		w.number(n)
-	default: // text, dates and whatever else is a plain word
+	default: // text, and dates, which JSON has as text
 		w.text(n.Value)
 	}
 }
 
-// number keeps the digits where JSON has the same notation and converts the others (0x1f, 1_000, +1, .5).
+func (w *patchWriter) boolean(n node) {
+	switch value := strings.ToLower(n.Value); value {
+	case "true", "false":
+		w.out.WriteString(value)
+	default:
+		n.fail("must be true or false (got %s)", n.shown())
+	}
+}
+
+// number keeps the text where JSON has the same notation, and converts the others: 0x1f, 1_000, +1, .5.
 func (w *patchWriter) number(n node) {
 	if json.Valid([]byte(n.Value)) {
 		w.out.WriteString(n.Value)
 		return
 	}
 	plain := strings.ReplaceAll(n.Value, "_", "")
-	if i, err := strconv.ParseInt(plain, 0, 64); err == nil {
-		w.out.WriteString(strconv.FormatInt(i, 10))
+	if i, ok := new(big.Int).SetString(plain, 0); ok {
+		w.out.WriteString(i.String())
 		return
 	}
 	f, err := strconv.ParseFloat(plain, 64)
 	if err == nil {
-		var text []byte
-		if text, err = json.Marshal(f); err == nil {
-			w.out.Write(text)
+		var digits []byte
+		if digits, err = json.Marshal(f); err == nil {
+			w.out.Write(digits)
 			return
 		}
 	}
-	n.fail("JSON has no number %s", n.Value)
-	w.out.WriteString("null")
+	n.fail("JSON has no number such as %s", n.shown())
 }
 
 func (w *patchWriter) text(s string) {
 	enc := json.NewEncoder(&w.out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(s) // text always encodes, into memory
-	w.out.Truncate(w.out.Len() - 1)
+	_ = enc.Encode(s) // text into memory
+	w.out.Truncate(w.out.Len() - len("\n"))
 }

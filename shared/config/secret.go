@@ -7,36 +7,38 @@ import (
 
 const redacted = "[redacted]"
 
-// Secret is text that must not be seen: every way to print or encode it gives a placeholder.
+// Secret is text that must not be seen: every way to print or encode it gives a placeholder. It can't protect
+// itself in unexported fields, whose methods fmt doesn't call, and as the key of a map in JSON.
 type Secret string
 
 // Reveal gives the text, for the one place that needs it.
 func (s Secret) Reveal() string { return string(s) }
 
-// String, GoString, Format, LogValue and MarshalText hide the text.
+// String gives the placeholder.
 func (Secret) String() string { return redacted }
 
-// GoString is for %#v.
+// GoString gives the placeholder.
 func (Secret) GoString() string { return redacted }
 
-// Format covers every verb.
+// Format writes the placeholder for every verb.
 func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 
-// LogValue is for log/slog.
+// LogValue gives the placeholder to log/slog.
 func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
 
-// MarshalText is for JSON and YAML.
+// MarshalText gives the placeholder to JSON, YAML and everything else that encodes text.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // Mask shows which key is meant without giving it away: at most the first 8 characters, of keys below 16 characters at most 4, of keys
 // below 8 none.
 func Mask(key string) string {
-	switch n := len(key); {
+	r := []rune(key)
+	switch n := len(r); {
 	case n < 8:
 		return "..."
 	case n < 16:
-		return key[:4] + "..."
+		return string(r[:4]) + "..."
 	default:
-		return key[:8] + "..."
+		return string(r[:8]) + "..."
 	}
 }

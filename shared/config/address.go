@@ -1,0 +1,82 @@
+package config
+
+import (
+	"math"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// address reads a URL.
+func address(p *string, schemes ...string) func(node) {
+	return func(n node) {
+		s, ok := n.expanded()
+		if !ok {
+			return
+		}
+		if s == "" {
+			*p = ""
+			return
+		}
+		u, problem := parseURL(s, schemes...)
+		if problem != "" {
+			n.fail("%s (got %s)", problem, n.shownURL())
+			return
+		}
+		*p = u.String()
+	}
+}
+
+// web is address for HTTP.
+func web(p *string) func(node) { return address(p, "http", "https") }
+
+// parseURL reads a URL that has a host and one of the schemes, but no user, password or fragment. It has no slash at its end.
+func parseURL(raw string, schemes ...string) (u *url.URL, problem string) {
+	u, err := url.Parse(raw)
+	switch {
+	case err != nil || u.Hostname() == "" || !slices.Contains(schemes, u.Scheme):
+		return nil, "must be an address with a host that begins with " + strings.Join(schemes, ":// or ") + "://"
+	case !validPort(u.Port()):
+		return nil, "must have a port from 1 to 65535"
+	case u.User != nil:
+		return nil, "must not hold a user name or a password"
+	case u.Fragment != "":
+		return nil, "must not hold a fragment"
+	}
+	u.Path, u.RawPath = strings.TrimRight(u.Path, "/"), strings.TrimRight(u.RawPath, "/")
+	return u, ""
+}
+
+// validPort says whether text is a port, or absent.
+func validPort(text string) bool {
+	i, err := strconv.Atoi(text)
+	return text == "" || err == nil && i > 0 && i <= math.MaxUint16
+}
+
+// shownURL is the address as the file has it, without what may be secret in it: user, password and query.
+func (n node) shownURL() string {
+	if n.Kind != yaml.ScalarNode {
+		return n.shape()
+	}
+	s, query, _ := strings.Cut(n.Value, "?")
+	if i := strings.LastIndex(s, "@"); i >= 0 {
+		s = redacted + s[i:]
+	}
+	if query != "" {
+		s += "?" + redacted
+	}
+	return strconv.Quote(short(s))
+}
+
+var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
+
+// validHost says whether text is an IP address or a host name, without a port.
+func validHost(text string) bool {
+	_, err := netip.ParseAddr(text)
+	return err == nil || hostName.MatchString(text)
+}

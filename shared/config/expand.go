@@ -1,0 +1,68 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+)
+
+var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// expanded gives text in which ${NAME} stands for an environment variable, whole or embedded. An unset variable is an error that names it
+// (R-185, C-34). A "$" without a brace is itself. What a variable holds is not expanded again.
+func (n node) expanded() (string, bool) {
+	s, ok := n.text()
+	if !ok || n.literal {
+		return s, ok
+	}
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(s, "${")
+		b.WriteString(before)
+		if !found {
+			return strings.TrimSpace(b.String()), ok
+		}
+		name, after, closed := strings.Cut(rest, "}")
+		if !closed || !variable.MatchString(name) {
+			n.fail("has ${ without the name of a variable and a closing brace") // shows nothing: it may be part of a secret
+			return "", false
+		}
+		value, set := n.r.lookup(name)
+		if !set {
+			n.fail("the environment variable %s is not set", short(name))
+			ok = false
+		}
+		b.WriteString(value)
+		s = after
+	}
+}
+
+func expanded(p *string) func(node) {
+	return func(n node) {
+		if s, ok := n.expanded(); ok {
+			*p = s
+		}
+	}
+}
+
+// secret gives text that is not shown, and that an HTTP header can carry.
+func (n node) secret() (Secret, bool) {
+	if n.null() {
+		return "", true
+	}
+	s, ok := n.expanded()
+	if ok && !httpguts.ValidHeaderFieldValue(s) {
+		n.fail("holds a control character, so that no HTTP header can carry it")
+		return "", false
+	}
+	return Secret(s), ok
+}
+
+func secret(p *Secret) func(node) {
+	return func(n node) {
+		if s, ok := n.secret(); ok {
+			*p = s
+		}
+	}
+}

@@ -1,0 +1,234 @@
+package config
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+	"golang.org/x/net/http/httpguts"
+)
+
+// Provider is a place to call, with the credentials for it.
+type Provider struct {
+	ID             string
+	Dialect        string // openai | gemini | ollama | anthropic | opencode | openclaw
+	URL            string // with the version path, without a slash at the end; may have a query
+	Keys           []Key  // distinct. None: no credentials are sent, or, when Pooled, no key is there yet
+	Pooled         bool   // its keys have cooldowns. Not so with a single key, which only has the breaker (C-11)
+	Limit          int    // default limit of each of its upstreams; 0 = unlimited
+	SessionHeader  string // canonical name, "" = none
+	ThinkTags      ThinkTags
+	Patch          json.RawMessage   // JSON object as in the file, or nil
+	Headers        map[string]Secret // by canonical name
+	DefaultModels  DefaultModels
+	HeadersTimeout time.Duration // that of Resilience unless the provider has its own
+	RequestTimeout time.Duration
+}
+
+// Key is one credential of a provider.
+type Key struct {
+	Value Secret
+	Tier  string // free | standard | premium | experimental | unknown
+}
+
+// DefaultModels are the models for automatic routing until discovery knows better.
+type DefaultModels struct{ Free, Premium string }
+
+// providerEntry is a provider as the file has it.
+type providerEntry struct {
+	Provider
+	path  string
+	key   Secret
+	tier  string
+	limit *int
+	seen  map[Secret]bool
+}
+
+func newProviderEntry(doc *document, path string) *providerEntry {
+	p := &providerEntry{path: path, seen: map[Secret]bool{}}
+	p.HeadersTimeout, p.RequestTimeout = doc.Resilience.HeadersTimeout, doc.Resilience.RequestTimeout
+	return p
+}
+
+func (doc *document) provider(n node) {
+	p := newProviderEntry(doc, n.path)
+	n.fields(map[string]func(node){
+		"id": name(&p.ID), "dialect": oneOf(&p.Dialect, "openai", "gemini", "ollama", "anthropic", "opencode", "openclaw"),
+		"url": web(&p.URL), "key": secret(&p.key), "keys": func(n node) { n.words(p.addKey) }, "tier": tier(&p.tier),
+		"max_concurrency": limit(&p.limit), "session_header": p.readSessionHeader, "think_tags": thinkTags(&p.ThinkTags),
+		"patch": patch(&p.Patch), "headers": p.readHeaders,
+		"default_models": func(n node) {
+			n.fields(map[string]func(node){"free": text(&p.DefaultModels.Free), "premium": text(&p.DefaultModels.Premium)})
+		},
+		"headers_timeout": positive(&p.HeadersTimeout), "request_timeout": positive(&p.RequestTimeout),
+	})
+	doc.providers = append(doc.providers, p)
+}
+
+func tier(p *string) func(node) {
+	return oneOf(p, "free", "standard", "premium", "experimental", "unknown")
+}
+
+// addKey reads one key of a pool: text, or {value, tier}. Blanks and repetitions are ignored.
+func (p *providerEntry) addKey(n node) {
+	var k Key
+	ok := true
+	if n.Kind == yaml.MappingNode {
+		n.fields(map[string]func(node){
+			"value": func(n node) { k.Value, ok = n.secret() }, "tier": tier(&k.Tier),
+		})
+	} else {
+		k.Value, ok = n.secret()
+	}
+	switch {
+	case !ok:
+	case k.Value == "":
+		n.warn("empty key, ignored")
+	case p.seen[k.Value]:
+		n.warn("the same key again, ignored")
+	default:
+		p.seen[k.Value] = true
+		p.Keys = append(p.Keys, k)
+	}
+}
+
+// own are the headers that the gateway sets itself.
+var own = map[string]bool{
+	"Connection": true, "Content-Length": true, "Content-Type": true, "Host": true, "Keep-Alive": true, "Proxy-Connection": true,
+	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true,
+}
+
+// headerName gives the canonical form of a name that the configuration may use.
+func (n node) headerName(name string) (string, bool) {
+	canonical := http.CanonicalHeaderKey(name)
+	switch {
+	case !httpguts.ValidHeaderFieldName(name):
+		n.fail("%q is not the name of an HTTP header", short(name))
+	case own[canonical]:
+		n.fail("the gateway sets the header %s itself", canonical)
+	default:
+		return canonical, true
+	}
+	return "", false
+}
+
+func (p *providerEntry) readHeaders(n node) {
+	p.Headers = map[string]Secret{}
+	n.pairs(func(key, value node) {
+		name, ok := value.headerName(key.Value)
+		if !ok {
+			return
+		}
+		if _, twice := p.Headers[name]; twice {
+			value.fail("the header %s is given twice", name)
+			return
+		}
+		if v, ok := value.secret(); ok {
+			p.Headers[name] = v
+		}
+	})
+}
+
+func (p *providerEntry) readSessionHeader(n node) {
+	name, ok := n.text()
+	if !ok || name == "" {
+		return
+	}
+	if name, ok = n.headerName(name); !ok {
+		return
+	}
+	if name == "Authorization" || name == "Cookie" {
+		n.fail("a session id must not take the place of the header %s", name)
+		return
+	}
+	p.SessionHeader = name
+}
+
+// addProvider completes a provider, checks it and adds it to the configuration.
+func (doc *document) addProvider(p *providerEntry) {
+	doc.require(p.path, "id")
+	pre, known := presets[p.ID]
+	if p.Dialect == "" {
+		p.Dialect = "openai"
+		if known {
+			p.Dialect = pre.dialect
+		}
+	}
+	if p.URL == "" {
+		p.URL = pre.urls[p.Dialect]
+		if p.URL == "" {
+			doc.require(p.path, "url")
+		}
+	}
+	p.URL = withVersion(p.URL, p.Dialect)
+	doc.addKeys(p, pre)
+	if p.limit != nil {
+		p.Limit = *p.limit
+	}
+	if p.ThinkTags == "" {
+		p.ThinkTags = ThinkOff
+	}
+	if doc.given(p.path+".headers_timeout") || doc.given(p.path+".request_timeout") {
+		doc.checkTimeouts(p.path+".request_timeout", p.HeadersTimeout, p.RequestTimeout)
+	}
+	if doc.unique(p.ID, p.path, "id", doc.providerAt, "providers") {
+		doc.providerAt[p.ID] = len(doc.Providers)
+		doc.Providers = append(doc.Providers, p.Provider)
+	}
+}
+
+// withVersion completes the address of a bare host with the path that every server of that dialect has (URL-01).
+func withVersion(address, dialect string) string {
+	switch dialect {
+	case "openai", "ollama", "openclaw":
+	default:
+		return address
+	}
+	u, problem := parseURL(address, "http", "https")
+	if problem != "" || u.Path != "" {
+		return address
+	}
+	u.Path = "/v1"
+	return u.String()
+}
+
+// addKeys decides between a single key, a pool and none.
+func (doc *document) addKeys(p *providerEntry, pre preset) {
+	single, pool := doc.given(p.path+".key"), doc.given(p.path+".keys")
+	if p.tier == "" {
+		p.tier = "unknown"
+	}
+	switch {
+	case p.key != "" && len(p.Keys) > 0:
+		doc.fail(p.path+".keys", "has keys beside key: give one of them")
+	case p.key != "":
+		p.Keys = []Key{{Value: p.key}}
+	case len(p.Keys) > 0:
+		p.Pooled = true
+	case single:
+	case pool || pre.pooled:
+		p.Pooled = true
+	case pre.key != "":
+		p.Keys = []Key{{Value: Secret(pre.key)}}
+	}
+	for i := range p.Keys {
+		if p.Keys[i].Tier == "" {
+			p.Keys[i].Tier = p.tier
+		}
+	}
+	if len(p.Keys) == 0 && strings.HasPrefix(p.URL, "https://") && !p.authorized() {
+		doc.warn(p.path, "provider %q has no key, although its url is https", short(p.ID))
+	}
+}
+
+// authorized says whether its static headers hold credentials.
+func (p *providerEntry) authorized() bool {
+	for name := range p.Headers {
+		if name == "Authorization" || strings.HasSuffix(name, "Api-Key") {
+			return true
+		}
+	}
+	return false
+}

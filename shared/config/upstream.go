@@ -1,0 +1,130 @@
+package config
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Upstream is one model at a provider.
+type Upstream struct {
+	ID        string
+	Provider  string
+	Model     string // as the provider calls it
+	Limit     int    // calls at the same time; 0 = unlimited
+	ThinkTags ThinkTags
+	Patch     json.RawMessage // JSON object as in the file, or nil
+	Cost      *float64        // relative price, nil = not given
+}
+
+// ThinkTags says what happens to <think> blocks.
+type ThinkTags string
+
+// Modes of ThinkTags.
+const (
+	ThinkOff   ThinkTags = "off"
+	ThinkSplit ThinkTags = "split"
+	ThinkStrip ThinkTags = "strip"
+)
+
+// thinkTags reads a mode. It stays "" when the key is absent; what is unknown is off.
+func thinkTags(p *ThinkTags) func(node) {
+	return func(n node) {
+		if n.Kind != yaml.ScalarNode {
+			n.fail("must be off, split or strip (got %s)", n.shape())
+			return
+		}
+		switch mode := strings.ToLower(strings.TrimSpace(n.Value)); mode {
+		case "split", "true":
+			*p = ThinkSplit
+		case "strip":
+			*p = ThinkStrip
+		case "off", "false", "":
+			*p = ThinkOff
+		default:
+			n.warn("must be off, split or strip (got %s): off is used", n.shown())
+			*p = ThinkOff
+		}
+	}
+}
+
+// upstreamEntry is an upstream as the file has it.
+type upstreamEntry struct {
+	Upstream
+	path  string
+	limit *int
+}
+
+func (doc *document) upstream(n node) {
+	u := &upstreamEntry{path: n.path}
+	cost := -1.0
+	n.fields(map[string]func(node){
+		"id": name(&u.ID), "provider": name(&u.Provider), "model": name(&u.Model), "max_concurrency": limit(&u.limit),
+		"think_tags": thinkTags(&u.ThinkTags), "patch": patch(&u.Patch), "cost": number(&cost, 0, math.MaxFloat64),
+	})
+	if cost >= 0 {
+		u.Cost = &cost
+	}
+	doc.upstreams = append(doc.upstreams, u)
+}
+
+// addUpstream takes from the provider what the upstream leaves open, checks it and adds it to the configuration.
+func (doc *document) addUpstream(u *upstreamEntry) {
+	doc.require(u.path, "id")
+	doc.require(u.path, "provider")
+	doc.require(u.path, "model")
+	p, known := doc.Provider(u.Provider)
+	if !known && u.Provider != "" {
+		doc.fail(u.path+".provider", "there is no provider %q", short(u.Provider)) // C-12
+	}
+	u.Limit = p.Limit
+	if u.limit != nil {
+		u.Limit = *u.limit
+	}
+	if u.ThinkTags == "" {
+		u.ThinkTags = p.ThinkTags
+	}
+	if doc.unique(u.ID, u.path, "id", doc.upstreamAt, "upstreams") {
+		doc.upstreamAt[u.ID] = len(doc.Upstreams)
+		doc.Upstreams = append(doc.Upstreams, u.Upstream)
+	}
+}
+
+// checkUse warns of what nothing refers to, and of limits that look shared but are not (C-13).
+func (doc *document) checkUse() {
+	used := map[string]bool{}
+	for _, m := range doc.Models {
+		for _, id := range m.Upstreams {
+			used[id] = true
+		}
+	}
+	called, inheriting := map[string]bool{}, map[string]int{}
+	for _, u := range doc.upstreams {
+		called[u.Provider] = true
+		if u.limit == nil {
+			inheriting[u.Provider]++
+		}
+		if u.ID != "" && !used[u.ID] {
+			doc.warn(u.path, "upstream %q is in no model", short(u.ID))
+		}
+	}
+	for _, p := range doc.providers {
+		if p.ID != "" && !called[p.ID] && !doc.routed(p.ID) {
+			doc.warn(p.path, "provider %q has no upstream", short(p.ID))
+		}
+		if p.Limit > 0 && inheriting[p.ID] > 1 {
+			doc.warn(p.path+".max_concurrency", "the limit of %d holds for each of %d upstreams, not for all of them together", p.Limit, inheriting[p.ID])
+		}
+	}
+}
+
+// routed says whether a provider takes requests without an upstream: one that clients can name in front of a model, or that automatic routing
+// may use.
+func (doc *document) routed(id string) bool {
+	r := doc.Routing
+	_, preset := presets[id]
+	return preset || id == r.Large || id == r.FinalFallback || slices.Contains(r.Priority, id) || slices.Contains(r.Fast, id)
+}
