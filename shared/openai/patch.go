@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"hydrallm/shared/openai/rawjson"
@@ -51,7 +52,7 @@ var askUsage = &Patch{ops: []op{{
 func parsePatch(layer []byte) (*Patch, error) {
 	var compact bytes.Buffer
 	if s := rawjson.Scan(layer); s.Kind() != '{' || !rawjson.Valid(layer) {
-		return nil, fmt.Errorf("a patch must be a JSON object")
+		return nil, errors.New("a patch must be a JSON object")
 	}
 	if err := json.Compact(&compact, layer); err != nil {
 		return nil, err

@@ -125,6 +125,7 @@ func (u *upstreamBody) member(m *member) {
 			out := u.c.Edit(empty.Start, empty.End)
 			*out = append(*out, `"{}"`...)
 		}
+	case fieldOther, fieldGateway, fieldStream:
 	}
 }
 

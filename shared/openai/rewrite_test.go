@@ -3,6 +3,7 @@ package openai
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,30 +43,46 @@ func TestAppendUpstream(t *testing.T) {
 		{name: "model added", body: `{` + msgs + `}`, model: "up", want: `{` + msgs + `,"model":"up"}`},
 		{name: "model kept", body: `{"model":"m",` + msgs + `}`, want: `{"model":"m",` + msgs + `}`},
 		{name: "model escaped", body: `{"mod\u0065l":"m",` + msgs + `}`, model: `a"b`, want: `{"mod\u0065l":"a\"b",` + msgs + `}`},
-		{name: "gateway fields", model: "up", // R-027, REQ-11
+		{
+			name: "gateway fields", model: "up", // R-027, REQ-11
 			body: `{"session_id":"s","model":"m","has_search":false,"auto_web_fetch":false,` + msgs + `,"web_fetch":"x","compress_context":null,"prompt":"p","fork_from":"f","user":"u"}`,
-			want: `{"model":"up",` + msgs + `,"user":"u"}`},
+			want: `{"model":"up",` + msgs + `,"user":"u"}`,
+		},
 		{name: "prompt", body: `{"model":"m","prompt":"he\u006clo"}`, model: "up", // R-025, REQ-12b
 			want: `{"model":"up","messages":[{"role":"user","content":"he\u006clo"}]}`},
-		{name: "prompt, messages null", body: `{"prompt":"x","messages":null,"model":"m"}`, model: "up",
-			want: `{"messages":[{"role":"user","content":"x"}],"model":"up"}`},
-		{name: "prompt, messages empty", body: `{"messages":[],"model":"m","prompt":"x"}`, model: "up",
-			want: `{"messages":[{"role":"user","content":"x"}],"model":"up"}`},
-		{name: "empty arguments", model: "up", // TOOL-07
+		{
+			name: "prompt, messages null", body: `{"prompt":"x","messages":null,"model":"m"}`, model: "up",
+			want: `{"messages":[{"role":"user","content":"x"}],"model":"up"}`,
+		},
+		{
+			name: "prompt, messages empty", body: `{"messages":[],"model":"m","prompt":"x"}`, model: "up",
+			want: `{"messages":[{"role":"user","content":"x"}],"model":"up"}`,
+		},
+		{
+			name: "empty arguments", model: "up", // TOOL-07
 			body: `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments": ""}},{"function":{"arguments":"{}"}}]},{"role":"assistant","function_call":{"arguments":""}},{"role":"tool","content":""}]}`,
-			want: `{"model":"up","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments": "{}"}},{"function":{"arguments":"{}"}}]},{"role":"assistant","function_call":{"arguments":"{}"}},{"role":"tool","content":""}]}`},
-		{name: "worked example", model: "gpt-4o", // R-184
+			want: `{"model":"up","messages":[{"role":"assistant","tool_calls":[{"function":{"name":"f","arguments": "{}"}},{"function":{"arguments":"{}"}}]},{"role":"assistant","function_call":{"arguments":"{}"}},{"role":"tool","content":""}]}`,
+		},
+		{
+			name: "worked example", model: "gpt-4o", // R-184
 			body:   `{"model":"my-gpt",` + msgs + `,"temperature":0.7}`,
 			layers: []string{`{"provider":{"allow_fallbacks":false}}`, `{"provider":{"ignore":["deepseek"]}}`, `{"reasoning":{"enabled":false}}`},
-			want:   `{"model":"gpt-4o",` + msgs + `,"temperature":0.7,"provider":{"allow_fallbacks":false,"ignore":["deepseek"]},"reasoning":{"enabled":false}}`},
-		{name: "worked example, fallback", model: "qwen", body: `{"model":"my-gpt",` + msgs + `,"temperature":0.7}`, layers: []string{"", "", `{"reasoning":{"enabled":false}}`},
-			want: `{"model":"qwen",` + msgs + `,"temperature":0.7,"reasoning":{"enabled":false}}`},
-		{name: "shapes", body: `{"a":{"b":1,"c":2},"stop":["x"],"o":{"k":1},"p":"scalar",` + msgs + `}`, // PATCH-01
+			want:   `{"model":"gpt-4o",` + msgs + `,"temperature":0.7,"provider":{"allow_fallbacks":false,"ignore":["deepseek"]},"reasoning":{"enabled":false}}`,
+		},
+		{
+			name: "worked example, fallback", model: "qwen", body: `{"model":"my-gpt",` + msgs + `,"temperature":0.7}`, layers: []string{"", "", `{"reasoning":{"enabled":false}}`},
+			want: `{"model":"qwen",` + msgs + `,"temperature":0.7,"reasoning":{"enabled":false}}`,
+		},
+		{
+			name: "shapes", body: `{"a":{"b":1,"c":2},"stop":["x"],"o":{"k":1},"p":"scalar",` + msgs + `}`, // PATCH-01
 			layers: []string{`{"a":{"b":9},"stop":["y"],"o":"s","p":{"q":1}}`},
-			want:   `{"a":{"b":9,"c":2},"stop":["y"],"o":"s","p":{"q":1},` + msgs + `}`},
-		{name: "shapes turned", body: `{"a":5,"stop":"x","o":[1],` + msgs + `}`,
+			want:   `{"a":{"b":9,"c":2},"stop":["y"],"o":"s","p":{"q":1},` + msgs + `}`,
+		},
+		{
+			name: "shapes turned", body: `{"a":5,"stop":"x","o":[1],` + msgs + `}`,
 			layers: []string{`{"a":{"b":9},"stop":["y"],"o":"s","p":{"q":1}}`},
-			want:   `{"a":{"b":9},"stop":["y"],"o":"s",` + msgs + `,"p":{"q":1}}`},
+			want:   `{"a":{"b":9},"stop":["y"],"o":"s",` + msgs + `,"p":{"q":1}}`,
+		},
 		{name: "null sets null", body: `{"a":{"b":1},"c":2,` + msgs + `}`, layers: []string{`{"a":{"b":null,"d":null},"c":null}`}, want: `{"a":{"b":null,"d":null},"c":null,` + msgs + `}`},
 		{name: "numbers of a patch", body: `{` + msgs + `}`, layers: []string{`{"x_big": 9223372036854775807, "f": 1.0}`}, want: `{` + msgs + `,"x_big":9223372036854775807,"f":1.0}`},
 		{name: "deep order", body: `{"t":{"z":1, "a" : {"q":2}},` + msgs + `}`, layers: []string{`{"t":{"a":{"n":1},"m":2}}`}, want: `{"t":{"z":1, "a" : {"q":2,"n":1},"m":2},` + msgs + `}`},
@@ -77,12 +94,16 @@ func TestAppendUpstream(t *testing.T) {
 		{name: "layers replace what a layer set", body: `{"a":{"x":1},` + msgs + `}`, layers: []string{`{"a":5}`, `{"a":{"y":2}}`, `{"a":{"z":3}}`}, want: `{"a":{"y":2,"z":3},` + msgs + `}`},
 		{name: "twice in the body", body: `{"a":{"x":1},` + msgs + `,"a":{"x":2}}`, layers: []string{`{"a":{"y":1}}`}, want: `{"a":{"x":1,"y":1},` + msgs + `,"a":{"x":2,"y":1}}`},
 		{name: "usage asked", body: `{"stream":true,` + msgs + `}`, usage: true, want: `{"stream":true,` + msgs + `,"stream_options":{"include_usage":true}}`},
-		{name: "usage asked, options given", body: `{"stream":true,"stream_options":{"include_usage":false,"x":1},` + msgs + `}`, usage: true,
-			want: `{"stream":true,"stream_options":{"include_usage":true,"x":1},` + msgs + `}`},
+		{
+			name: "usage asked, options given", body: `{"stream":true,"stream_options":{"include_usage":false,"x":1},` + msgs + `}`, usage: true,
+			want: `{"stream":true,"stream_options":{"include_usage":true,"x":1},` + msgs + `}`,
+		},
 		{name: "usage asked, options null", body: `{"stream":true,"stream_options":null,` + msgs + `}`, usage: true, want: `{"stream":true,"stream_options":{"include_usage":true},` + msgs + `}`},
 		{name: "usage not for plain answers", body: `{` + msgs + `}`, usage: true, want: `{` + msgs + `}`}, // REQ-01b
-		{name: "usage, the patch wins", body: `{"stream":true,` + msgs + `}`, usage: true, layers: []string{`{"stream_options":{"include_usage":false}}`},
-			want: `{"stream":true,` + msgs + `,"stream_options":{"include_usage":false}}`},
+		{
+			name: "usage, the patch wins", body: `{"stream":true,` + msgs + `}`, usage: true, layers: []string{`{"stream_options":{"include_usage":false}}`},
+			want: `{"stream":true,` + msgs + `,"stream_options":{"include_usage":false}}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -119,9 +140,7 @@ func mergeOracle(value, patch any) any {
 	}
 	out := map[string]any{}
 	if v, ok := value.(map[string]any); ok {
-		for k, x := range v {
-			out[k] = x
-		}
+		maps.Copy(out, v)
 	}
 	for k, x := range p {
 		out[k] = mergeOracle(out[k], x)

@@ -110,7 +110,7 @@ func (r *Reader) Next() (Event, error) {
 			return e, nil
 		}
 		if err := r.fill(); err != nil {
-			if err == io.EOF && r.start < len(r.buf) {
+			if errors.Is(err, io.EOF) && r.start < len(r.buf) {
 				return r.rest(), nil
 			}
 			return Event{}, err

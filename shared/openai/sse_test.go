@@ -49,15 +49,15 @@ type seen struct {
 	hasData, cut, odd     bool
 }
 
-func readAll(tb testing.TB, src io.Reader, maxEvent int) (events []seen, raw string, err error) {
+func readAll(tb testing.TB, src io.Reader) (events []seen, raw string, err error) {
 	tb.Helper()
-	r := NewReader(src, maxEvent)
+	r := NewReader(src, 0)
 	for {
 		buffered := r.Buffered()
 		e, err := r.Next()
 		if err != nil {
 			require.False(tb, buffered)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				err = nil
 			}
 			return events, raw, err
@@ -104,13 +104,13 @@ func TestReader(t *testing.T) {
 			t.Parallel()
 			for i := range len(c.in) + 1 { // every single cut, and every pair
 				for j := i; j <= len(c.in); j++ {
-					got, raw, err := readAll(t, cut(c.in, i, j), 0)
+					got, raw, err := readAll(t, cut(c.in, i, j))
 					require.NoError(t, err)
 					require.Equal(t, c.in, raw)
 					require.Equal(t, c.want, got, "cut at %d and %d", i, j)
 				}
 			}
-			got, raw, err := readAll(t, iotest.OneByteReader(strings.NewReader(c.in)), 0)
+			got, raw, err := readAll(t, iotest.OneByteReader(strings.NewReader(c.in)))
 			require.NoError(t, err)
 			require.Equal(t, c.in, raw)
 			require.Equal(t, c.want, got)
@@ -173,7 +173,7 @@ func TestReaderLimit(t *testing.T) { // SSE-07
 	t.Parallel()
 	for _, n := range []int{70_000, 1_100_000, 4_200_000} {
 		want := strings.Repeat("x", n)
-		got, _, err := readAll(t, strings.NewReader("data: "+want+"\n\ndata: b\n\n"), 0)
+		got, _, err := readAll(t, strings.NewReader("data: "+want+"\n\ndata: b\n\n"))
 		require.NoError(t, err)
 		require.Len(t, got, 2)
 		require.Equal(t, want, got[0].data)
@@ -203,7 +203,7 @@ func TestAppendData(t *testing.T) { // SSE-08
 	require.Equal(t, "data: {\"a\":  1}\n\n", string(AppendData(nil, []byte("{\"a\":\r\n1}"))))
 	require.True(t, IsDone([]byte(" [DONE] ")))
 	require.False(t, IsDone([]byte(`{"a":"[DONE]"}`)))
-	got, _, err := readAll(t, strings.NewReader(Done), 0)
+	got, _, err := readAll(t, strings.NewReader(Done))
 	require.NoError(t, err)
 	require.True(t, IsDone([]byte(got[0].data)))
 }
@@ -212,11 +212,11 @@ func FuzzReader(f *testing.F) {
 	f.Add([]byte("data: a\r\n\r\n: c\n\nevent: x\ndata: b\ndata: c\r\r\xef\xbb\xbfdata"), uint16(3), uint16(9))
 	f.Add([]byte("\xef\xbb\xbferror: {}\n\n{\"a\":1}\n"), uint16(1), uint16(2))
 	f.Fuzz(func(t *testing.T, text []byte, i, j uint16) {
-		whole, raw, err := readAll(t, bytes.NewReader(text), 0)
+		whole, raw, err := readAll(t, bytes.NewReader(text))
 		require.NoError(t, err)
 		require.Equal(t, string(text), raw)
 		for _, src := range []io.Reader{cut(string(text), int(i), int(j)), iotest.OneByteReader(bytes.NewReader(text))} {
-			got, raw, err := readAll(t, src, 0)
+			got, raw, err := readAll(t, src)
 			require.NoError(t, err)
 			require.Equal(t, string(text), raw)
 			require.Equal(t, whole, got)

@@ -221,6 +221,7 @@ func FuzzText(f *testing.F) {
 }
 
 func benchmarkValid(b *testing.B, text []byte) {
+	b.Helper()
 	b.SetBytes(int64(len(text)))
 	b.ReportAllocs()
 	for b.Loop() {

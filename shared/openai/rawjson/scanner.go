@@ -1,6 +1,9 @@
 package rawjson
 
-import "math"
+import (
+	"bytes"
+	"math"
+)
 
 // tooDeep is the position that stands for nesting beyond MaxDepth.
 const tooDeep = math.MinInt
@@ -131,10 +134,8 @@ func (s *Scanner) next(closing byte) bool {
 // Key gives the name of the current member with escapes resolved. It aliases the text, or is a copy if the name holds an escape.
 func (s *Scanner) Key() []byte {
 	raw := s.b[s.key.Start+1 : s.key.End-1]
-	for _, c := range raw {
-		if c == '\\' {
-			return AppendText(nil, raw)
-		}
+	if bytes.IndexByte(raw, '\\') >= 0 {
+		return AppendText(nil, raw)
 	}
 	return raw
 }
@@ -171,13 +172,13 @@ func (s *Scanner) End() bool {
 
 // Err describes the first error, or is nil.
 func (s *Scanner) Err() *SyntaxError {
-	switch at := ^s.err; {
-	case s.err == 0:
+	switch s.err {
+	case 0:
 		return nil
-	case s.err == tooDeep:
+	case tooDeep:
 		return &SyntaxError{Reason: "nesting is too deep"}
 	default:
-		return &SyntaxError{Offset: at, Reason: "unexpected character or end"}
+		return &SyntaxError{Offset: ^s.err, Reason: "unexpected character or end"}
 	}
 }
 

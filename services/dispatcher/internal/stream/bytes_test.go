@@ -28,8 +28,10 @@ func TestRewritingIsMinimal(t *testing.T) {
 		in, want string
 		opts     stream.Options
 	}{
-		{"members around the content", `data: {"x":1.50, "choices": [ {"delta" : {"a":[ 1 ],"content":"<think>r</think>b", "z":2},"index":0 ,"finish_reason":null} ], "y":1e2}` + "\n\n",
-			`data: {"x":1.50, "choices": [{"delta" : {"a":[ 1 ],"content":"b", "z":2,"reasoning_content":"r"},"index":0 ,"finish_reason":null}], "y":1e2}` + "\n\n", split},
+		{
+			"members around the content", `data: {"x":1.50, "choices": [ {"delta" : {"a":[ 1 ],"content":"<think>r</think>b", "z":2},"index":0 ,"finish_reason":null} ], "y":1e2}` + "\n\n",
+			`data: {"x":1.50, "choices": [{"delta" : {"a":[ 1 ],"content":"b", "z":2,"reasoning_content":"r"},"index":0 ,"finish_reason":null}], "y":1e2}` + "\n\n", split,
+		},
 		{"reasoning keeps its place", delta(`{"reasoning_content":"r1","content":"<think>r2</think>b"}`), delta(`{"reasoning_content":"r1r2","content":"b"}`), split},
 		{"text without tags stays raw", delta(`{"content":"a < b \u00e9 \/"}`), delta(`{"content":"a < b \u00e9 \/"}`), split},
 		{"escapes in moved text survive", delta(`{"content":"<think>\u00e9\n\ud83c</think>\udf0d\/"}`), delta(`{"content":"\udf0d\/","reasoning_content":"\u00e9\n\ud83c"}`), split},
@@ -41,14 +43,23 @@ func TestRewritingIsMinimal(t *testing.T) {
 		{"role stays with a block", delta(`{"role":"assistant","content":"<think>"}`), delta(`{"role":"assistant","content":""}`), stream.Options{Think: stream.ThinkStrip}},
 		{"empty reasoning", delta(`{"reasoning_content":""}`), "", split},
 		{"text that is no string", delta(`{"content":[{"type":"text","text":"<think>x</think>"}]}`), delta(`{"content":[{"type":"text","text":"<think>x</think>"}]}`), split},
-		{"role once", delta(`{"role":"assistant","content":"A"}`) + delta(`{"role":"assistant","content":"B"}`) + delta(`{"role":"assistant","content":""}`),
-			delta(`{"role":"assistant","content":"A"}`) + delta(`{"content":"B"}`), stream.Options{}},
-		{"model and one id", delta(`{"content":"A"}`) + strings.ReplaceAll(delta(`{"content":"B"}`), `"c1"`, `"c2"`),
-			strings.ReplaceAll(delta(`{"content":"A"}`)+delta(`{"content":"B"}`), `"model":"m"`, `"model":"auto"`), stream.Options{Model: "auto"}},
+		{
+			"role once", delta(`{"role":"assistant","content":"A"}`) + delta(`{"role":"assistant","content":"B"}`) + delta(`{"role":"assistant","content":""}`),
+			delta(`{"role":"assistant","content":"A"}`) + delta(`{"content":"B"}`),
+			stream.Options{},
+		},
+		{
+			"model and one id", delta(`{"content":"A"}`) + strings.ReplaceAll(delta(`{"content":"B"}`), `"c1"`, `"c2"`),
+			strings.ReplaceAll(delta(`{"content":"A"}`)+delta(`{"content":"B"}`), `"model":"m"`, `"model":"auto"`),
+			stream.Options{Model: "auto"},
+		},
 		{"error without meaning", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", stream.Options{}},
 		{"several data lines", "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"A\"}}]}\n\n", `data: {"choices":[{"index":0, "delta":{"content":"A"}}]}` + "\n\n", stream.Options{}},
-		{"one of two choices is over", `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[ {"index":0,"delta":{"content":"A"}} , {"index":1,"delta":{"content":"B"}}],"n":1}` + "\n\n",
-			`data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"n":1}` + "\n\n", stream.Options{}},
+		{
+			"one of two choices is over", `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[ {"index":0,"delta":{"content":"A"}} , {"index":1,"delta":{"content":"B"}}],"n":1}` + "\n\n",
+			`data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"n":1}` + "\n\n",
+			stream.Options{},
+		},
 		{"text that is not UTF-8", delta("{\"content\":\"a\xffb\"}"), delta(`{"content":"a` + "\ufffd" + `b"}`), stream.Options{}},
 		{"a comment taken for data", "data: : PROCESSING\n\n" + content("A"), content("A"), stream.Options{}}, // SSE-04
 		{"empty data", "data:\n\nevent: ping\n\n" + content("A"), content("A"), stream.Options{}},
@@ -71,11 +82,22 @@ func TestFinishReasons(t *testing.T) {
 	t.Parallel()
 	call := delta(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)
 	for _, c := range []struct{ before, reason, want string }{
-		{content("x"), "stop", "stop"}, {content("x"), "length", "length"}, {content("x"), "content_filter", "content_filter"},
-		{content("x"), "STOP", "stop"}, {content("x"), "end_turn", "stop"}, {content("x"), "eos", "stop"}, {content("x"), "MAX_TOKENS", "length"},
-		{content("x"), "model_length", "length"}, {content("x"), "content_filter: SAFETY", "content_filter"}, {content("x"), "whatever", "stop"},
-		{"", "whatever", "content_filter"}, {"", "stop", "stop"},
-		{call, "stop", "tool_calls"}, {call, "end_turn", "tool_calls"}, {call, "tool_use", "tool_calls"}, {call, "length", "length"},
+		{content("x"), "stop", "stop"},
+		{content("x"), "length", "length"},
+		{content("x"), "content_filter", "content_filter"},
+		{content("x"), "STOP", "stop"},
+		{content("x"), "end_turn", "stop"},
+		{content("x"), "eos", "stop"},
+		{content("x"), "MAX_TOKENS", "length"},
+		{content("x"), "model_length", "length"},
+		{content("x"), "content_filter: SAFETY", "content_filter"},
+		{content("x"), "whatever", "stop"},
+		{"", "whatever", "content_filter"},
+		{"", "stop", "stop"},
+		{call, "stop", "tool_calls"},
+		{call, "end_turn", "tool_calls"},
+		{call, "tool_use", "tool_calls"},
+		{call, "length", "length"},
 		{delta(`{"function_call":{"name":"f","arguments":"{}"}}`), "stop", "function_call"},
 	} {
 		out, _, err := pass(c.before+finish(c.reason)+doneEvent, stream.Options{})

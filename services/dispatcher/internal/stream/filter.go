@@ -37,7 +37,6 @@ type Filter struct {
 	// Buffers that are used again for each chunk.
 	parts []part
 	text  []byte // rewritten choices
-	delta []byte
 	calls []byte
 	split split
 	body  []byte
@@ -126,7 +125,9 @@ func (f *Filter) valid(step Step, e *openai.Event) Step {
 	case len(c.Choices) > 0:
 		return f.withChoices(step, e)
 	case c.UsageOnly():
-		f.usageEvent = f.appendChunk(f.usageEvent[:0], e, false)
+		if f.opts.IncludeUsage {
+			f.usageEvent = f.appendChunk(f.usageEvent[:0], e, false)
+		}
 	case c.HasChoices: // prompt filter results, costs (STR-06)
 		step.Out = f.appendChunk(step.Out, e, false)
 	default: // no client can use it; it may be an error in a form of its own, or a chunk of nothing

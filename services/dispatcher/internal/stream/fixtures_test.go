@@ -104,8 +104,8 @@ func TestRecordedStreams(t *testing.T) {
 }
 
 // collect reads a stream byte by byte and gives the JSON answer.
-func collect(t testing.TB, text string) []byte {
-	t.Helper()
+func collect(tb testing.TB, text string) []byte {
+	tb.Helper()
 	c := stream.NewCollector(stream.Options{Think: stream.ThinkSplit})
 	events := openai.NewReader(iotest.OneByteReader(strings.NewReader(text)), 0)
 	for !c.Done() {
@@ -114,11 +114,11 @@ func collect(t testing.TB, text string) []byte {
 			break
 		}
 		problem, err := c.Add(e)
-		require.NoError(t, err)
-		require.Nil(t, problem)
+		require.NoError(tb, err)
+		require.Nil(tb, problem)
 	}
 	body, err := c.Completion()
-	require.NoError(t, err)
-	require.True(t, gjson.ValidBytes(body), "%s", body)
+	require.NoError(tb, err)
+	require.True(tb, gjson.ValidBytes(body), "%s", body)
 	return bytes.Clone(body)
 }

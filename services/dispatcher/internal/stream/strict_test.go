@@ -49,11 +49,11 @@ type wireChunk struct {
 	Error *json.RawMessage
 }
 
-func readStrictly(t testing.TB, text string) client {
-	t.Helper()
+func readStrictly(tb testing.TB, text string) client {
+	tb.Helper()
 	c := client{content: map[int]string{}, reasoning: map[int]string{}, finish: map[int]string{}, tools: map[int][]tool{}}
 	if text != "" {
-		require.True(t, strings.HasSuffix(text, "\n\n") || strings.HasSuffix(text, "\r\n\r\n"), "the last event is not ended: %q", text)
+		require.True(tb, strings.HasSuffix(text, "\n\n") || strings.HasSuffix(text, "\r\n\r\n"), "the last event is not ended: %q", text)
 	}
 	events := openai.NewReader(strings.NewReader(text), 0)
 	for {
@@ -61,32 +61,32 @@ func readStrictly(t testing.TB, text string) client {
 		if errors.Is(err, io.EOF) {
 			return c
 		}
-		require.NoError(t, err)
+		require.NoError(tb, err)
 		if e.Data == nil {
 			continue
 		}
-		require.False(t, c.done, "something follows [DONE]")
+		require.False(tb, c.done, "something follows [DONE]")
 		c.events++
 		if string(e.Data) == "[DONE]" {
 			c.done = true
 			continue
 		}
-		c.read(t, e.Data)
+		c.read(tb, e.Data)
 	}
 }
 
-func (c *client) read(t testing.TB, data []byte) {
-	t.Helper()
+func (c *client) read(tb testing.TB, data []byte) {
+	tb.Helper()
 	var ch wireChunk
-	require.NoError(t, json.Unmarshal(data, &ch), "%s", data)
-	require.Nil(t, ch.Error, "%s", data)
-	require.NotNil(t, ch.Choices, "%s", data)
+	require.NoError(tb, json.Unmarshal(data, &ch), "%s", data)
+	require.Nil(tb, ch.Error, "%s", data)
+	require.NotNil(tb, ch.Choices, "%s", data)
 	if len(*ch.Choices) == 0 && ch.Usage != nil {
 		c.usage = append(c.usage, ch.Usage)
 	}
 	for _, choice := range *ch.Choices {
 		i := choice.Index
-		require.Empty(t, c.finish[i], "something follows the finish reason: %s", data)
+		require.Empty(tb, c.finish[i], "something follows the finish reason: %s", data)
 		if text, ok := choice.Delta.Content.(string); ok {
 			c.content[i] += text
 		}
@@ -96,19 +96,19 @@ func (c *client) read(t testing.TB, data []byte) {
 			c.reasoning[i] += choice.Delta.Reasoning
 		}
 		for _, call := range choice.Delta.ToolCalls {
-			require.NotNil(t, call.Index, "%s", data)
+			require.NotNil(tb, call.Index, "%s", data)
 			n := *call.Index
-			require.LessOrEqual(t, n, len(c.tools[i]), "%s", data)
+			require.LessOrEqual(tb, n, len(c.tools[i]), "%s", data)
 			if n == len(c.tools[i]) {
-				require.NotEmpty(t, call.ID, "%s", data)
-				require.NotEmpty(t, call.Function.Name, "%s", data)
-				require.Equal(t, "function", call.Type, "%s", data)
+				require.NotEmpty(tb, call.ID, "%s", data)
+				require.NotEmpty(tb, call.Function.Name, "%s", data)
+				require.Equal(tb, "function", call.Type, "%s", data)
 				c.tools[i] = append(c.tools[i], tool{id: call.ID, name: call.Function.Name, typ: call.Type})
 			}
 			c.tools[i][n].args += call.Function.Arguments
 		}
 		if choice.FinishReason != nil {
-			require.NotEmpty(t, *choice.FinishReason, "%s", data)
+			require.NotEmpty(tb, *choice.FinishReason, "%s", data)
 			c.finish[i] = *choice.FinishReason
 		}
 	}

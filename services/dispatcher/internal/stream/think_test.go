@@ -11,10 +11,10 @@ import (
 	"hydrallm/shared/openai"
 )
 
-func feed(t testing.TB, f *stream.Filter, text string) stream.Step {
-	t.Helper()
+func feed(tb testing.TB, f *stream.Filter, text string) stream.Step {
+	tb.Helper()
 	e, err := openai.NewReader(strings.NewReader(text), 0).Next()
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	return f.Event(nil, e)
 }
 

@@ -24,18 +24,24 @@ func TestToolCalls(t *testing.T) {
 		in   string
 		want []tool
 	}{
-		{"no ids, index 0 twice, as Gemini", calls(`{"index":0,"id":"a","type":"function",`+full+`}`) + calls(`{"index":0,"id":"","type":"function",`+full+`}`),
-			[]tool{q1, {"*", "f", "function", `{"q":1}`}}},
+		{
+			"no ids, index 0 twice, as Gemini", calls(`{"index":0,"id":"a","type":"function",`+full+`}`) + calls(`{"index":0,"id":"","type":"function",`+full+`}`),
+			[]tool{q1, {"*", "f", "function", `{"q":1}`}},
+		},
 		{"no ids and no index", calls(`{` + full + `},{` + full + `}`), []tool{{"*", "f", "function", `{"q":1}`}, {"*", "f", "function", `{"q":1}`}}},
-		{"one id for two calls", calls(`{"index":0,"id":"a","type":"function",`+full+`}`, `{"index":1,"id":"a","type":"function",`+full+`}`),
-			[]tool{q1, {"*", "f", "function", `{"q":1}`}}},
+		{
+			"one id for two calls", calls(`{"index":0,"id":"a","type":"function",`+full+`}`, `{"index":1,"id":"a","type":"function",`+full+`}`),
+			[]tool{q1, {"*", "f", "function", `{"q":1}`}},
+		},
 		{"a new id with every piece", calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}`) +
 			calls(`{"index":0,"id":"b","function":{"arguments":"{\"q\""}}`) + calls(`{"index":0,"id":"c","function":{"arguments":":1}"}}`) +
 			calls(`{"index":0,"id":"d","function":{"arguments":""}}`), []tool{q1}},
 		{"id and name with every piece", calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"q\""}}`) +
 			calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":":1}"}}`), []tool{q1}},
-		{"name with every piece, no ids", calls(`{"index":0,"function":{"name":"f","arguments":"{\"q\""}}`) + calls(`{"index":0,"function":{"name":"f","arguments":":1}"}}`),
-			[]tool{{"*", "f", "function", `{"q":1}`}}},
+		{
+			"name with every piece, no ids", calls(`{"index":0,"function":{"name":"f","arguments":"{\"q\""}}`) + calls(`{"index":0,"function":{"name":"f","arguments":":1}"}}`),
+			[]tool{{"*", "f", "function", `{"q":1}`}},
+		},
 		{"name first, then id", calls(`{"index":0,"function":{"name":"f"}}`) + calls(`{"index":0,"id":"a"}`) + calls(`{"index":0,"function":{"arguments":"{\"q\":1}"}}`), []tool{q1}},
 		{"name first, then id, no index", calls(`{"function":{"name":"f"}}`) + calls(`{"id":"a"}`) + calls(`{"function":{"arguments":"{\"q\":1}"}}`), []tool{q1}},
 		{"arguments before the name", calls(`{"index":0,"id":"a"}`) + calls(`{"index":0,"function":{"arguments":"{\"q\""}}`) + calls(`{"index":0,"function":{"name":"f","arguments":":1}"}}`), []tool{q1}},
@@ -53,8 +59,10 @@ func TestToolCalls(t *testing.T) {
 			calls(`{"index":0,"function":{"arguments":"{\"q\""}}`, `{"index":1,"function":{"arguments":"{}"}}`) + calls(`{"index":0,"function":{"arguments":":1}"}}`), []tool{q1, {"b", "g", "function", "{}"}}},
 		{"second without arguments", calls(`{"index":0,"id":"a","type":"function",`+full+`}`) + calls(`{"index":0,"id":"b","type":"function","function":{"name":"g"}}`), []tool{q1, {"b", "g", "function", "{}"}}},
 		{"with null instead of entries", delta(`{"content":"","tool_calls":null}`) + calls(`{"index":0,"id":"a","type":"function",`+full+`}`) + delta(`{"tool_calls":[]}`), []tool{q1}},
-		{"quotes and braces in arguments", calls(`{"index":0,"function":{"name":"f","arguments":"{\"a\":\"}{\\\"\"}"}}`) + calls(`{"index":0,"function":{"name":"f","arguments":"{}"}}`),
-			[]tool{{"*", "f", "function", `{"a":"}{\""}`}, {"*", "f", "function", `{}`}}},
+		{
+			"quotes and braces in arguments", calls(`{"index":0,"function":{"name":"f","arguments":"{\"a\":\"}{\\\"\"}"}}`) + calls(`{"index":0,"function":{"name":"f","arguments":"{}"}}`),
+			[]tool{{"*", "f", "function", `{"a":"}{\""}`}, {"*", "f", "function", `{}`}},
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
