@@ -9,14 +9,15 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/config"
 	"hydrallm/shared/telemetry"
 )
 
 // newExecutor assembles what runs requests.
-func newExecutor(cfg Config, client *upstream.Client, breakers *breaker.Set, log *slog.Logger, reg prometheus.Registerer) (*execute.Executor, error) {
-	all, err := chains(cfg.Gateway)
+func newExecutor(cfg Config, client *upstream.Client, breakers *breaker.Set, keys map[string]*keypool.Pool, log *slog.Logger, reg prometheus.Registerer) (*execute.Executor, error) {
+	all, err := chains(cfg.Gateway, keys)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +26,7 @@ func newExecutor(cfg Config, client *upstream.Client, breakers *breaker.Set, log
 		Chains: all, Client: client, Breakers: permits{breakers}, Secrets: scrubber(cfg.Gateway), Log: log,
 		Metrics: execute.NewMetrics(reg),
 		Limits: execute.Limits{
-			MaxHops: r.MaxHops, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
+			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
 		},
 	}, nil
 }

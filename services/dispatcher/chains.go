@@ -6,17 +6,37 @@ import (
 	"strings"
 
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/config"
 	"hydrallm/shared/openai"
 )
 
+// pools makes the key pool of each provider that has one. A provider with a single key has none: its breaker is all it needs (C-11).
+func pools(cfg *config.Config) map[string]*keypool.Pool {
+	c := cfg.Resilience.Cooldowns
+	cooldowns := keypool.Cooldowns{Forbidden: c.Forbidden, Quota: c.Quota, Other: c.Other, Max: c.Max}
+	all := map[string]*keypool.Pool{}
+	for _, p := range cfg.Providers {
+		if !p.Pooled {
+			continue
+		}
+		keys := make([]keypool.Key, len(p.Keys))
+		for i, k := range p.Keys {
+			keys[i] = keypool.Key{Value: k.Value.Reveal(), Tier: k.Tier}
+		}
+		all[p.ID] = keypool.New(keys, cooldowns, nil)
+	}
+	return all
+}
+
 // chains builds what serves each catalogue model. Channels are shared between models, patches are not.
-func chains(cfg *config.Config) (map[string]*execute.Chain, error) {
+func chains(cfg *config.Config, pools map[string]*keypool.Pool) (map[string]*execute.Chain, error) {
 	channels := map[string]*execute.Channel{}
 	for _, u := range cfg.Upstreams {
 		p, _ := cfg.Provider(u.Provider)
 		channels[u.ID] = channel(u, p)
+		channels[u.ID].Pool = pools[p.ID]
 	}
 	all := map[string]*execute.Chain{}
 	for _, m := range cfg.Models {
@@ -47,8 +67,8 @@ func channel(u config.Upstream, p config.Provider) *execute.Channel {
 	for name, value := range p.Headers {
 		c.Header.Set(name, value.Reveal())
 	}
-	for _, k := range p.Keys {
-		c.Keys = append(c.Keys, k.Value.Reveal())
+	if !p.Pooled && len(p.Keys) > 0 {
+		c.Key = p.Keys[0].Value.Reveal()
 	}
 	return c
 }

@@ -14,6 +14,7 @@ import (
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/upstream"
@@ -44,6 +45,7 @@ type Dispatcher struct {
 	log      *slog.Logger
 	client   *upstream.Client
 	breakers *breaker.Set
+	keys     map[string]*keypool.Pool // by provider
 	slots    slot.Claimer
 	shared   *slot.Shared // slots when it is not alone
 	exec     *execute.Executor
@@ -63,8 +65,9 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, d.state.note); err != nil {
 		return nil, err
 	}
+	d.keys = pools(cfg.Gateway)
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
-	if d.exec, err = newExecutor(cfg, d.client, d.breakers, log, reg); err != nil {
+	if d.exec, err = newExecutor(cfg, d.client, d.breakers, d.keys, log, reg); err != nil {
 		return nil, err
 	}
 	return d, nil

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/breaker"
-	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/bus"
@@ -147,47 +146,6 @@ func (s *state) observe(e bus.Entry) {
 		return
 	}
 	s.breakers.Get(c.Channel).Observe(c.Until)
-}
-
-// status answers the query of the admin API: providers, chains, circuits and slots of this process (R-116, C-39).
-func (d *Dispatcher) status(context.Context, []byte) ([]byte, error) {
-	type provider struct {
-		Healthy    bool `json:"healthy"`
-		ActiveKeys int  `json:"active_keys"`
-		FailedKeys int  `json:"failed_keys"`
-		TotalKeys  int  `json:"total_keys"`
-	}
-	answer := struct {
-		Status        string                      `json:"status"`
-		Providers     map[string]*provider        `json:"providers"`
-		Agents        map[string]any              `json:"agents"`
-		KeyStatistics map[string]any              `json:"key_statistics"`
-		Circuits      map[string]breaker.Snapshot `json:"circuits"`
-		Slots         []slot.Usage                `json:"slots"`
-		Chains        map[string][]string         `json:"chains"`
-	}{
-		Status: "online", Providers: map[string]*provider{}, Agents: map[string]any{}, KeyStatistics: map[string]any{},
-		Circuits: d.breakers.Snapshot(), Slots: d.slots.Active(), Chains: chainNames(d.exec.Chains),
-	}
-	for _, p := range d.cfg.Gateway.Providers {
-		answer.Providers[p.ID] = &provider{Healthy: true, ActiveKeys: len(p.Keys), TotalKeys: len(p.Keys)}
-	}
-	for _, u := range d.cfg.Gateway.Upstreams {
-		if d.breakers.Get(u.ID).State() == breaker.Open {
-			answer.Providers[u.Provider].Healthy = false
-		}
-	}
-	return json.Marshal(answer)
-}
-
-func chainNames(chains map[string]*execute.Chain) map[string][]string {
-	names := map[string][]string{}
-	for model, chain := range chains {
-		for _, link := range chain.Links {
-			names[model] = append(names[model], link.Channel.ID)
-		}
-	}
-	return names
 }
 
 // store is a bucket with the compare-and-swap that slots and dialogues want.

@@ -35,7 +35,6 @@ const (
 type attempt struct {
 	*run
 	claimed
-	keyIndex int
 	started  time.Time
 	status   int  // HTTP status of the upstream
 	released bool // slot and permit are settled
@@ -57,9 +56,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	case verdict.Class == classify.Cancelled:
 		return classify.Stop, errStopped
 	}
-	if verdict.Wait > 0 && (r.wait == 0 || verdict.Wait < r.wait) {
-		r.wait = verdict.Wait
-	}
+	r.wait = soonest(r.wait, verdict.Wait)
 	step := verdict.Next(r.job.Request.Decision.Strict)
 	if step == classify.RetryOnce && r.misfired {
 		step = classify.Final
@@ -68,6 +65,9 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 		return step, r.passThrough(verdict)
 	}
 	r.misfired = r.misfired || step == classify.RetryOnce
+	if !r.again(c.Channel, step) {
+		r.tried[c.Channel] = true
+	}
 	r.reasons = append(r.reasons, string(verdict.Class))
 	return step, nil
 }
@@ -88,6 +88,9 @@ func (a *attempt) settle(v classify.Verdict) {
 	}
 	a.released = true
 	a.lease.Release()
+	if a.key != nil {
+		a.key.Report(v)
+	}
 	switch {
 	case v.Class == classify.Success:
 		a.permit.Success()
@@ -111,7 +114,10 @@ func (a *attempt) record(ctx context.Context, v classify.Verdict) {
 		Upstream: a.Channel.ID, Provider: a.Channel.Provider, Outcome: outcome, Reason: v.Reason, Status: a.status,
 		DurationMS: time.Since(a.started).Milliseconds(),
 	})
-	a.usage.Provider, a.usage.Upstream, a.usage.UpstreamModel, a.usage.KeyIndex = a.Channel.Provider, a.Channel.ID, a.Channel.Model, a.keyIndex
+	a.usage.Provider, a.usage.Upstream, a.usage.UpstreamModel = a.Channel.Provider, a.Channel.ID, a.Channel.Model
+	if a.key != nil {
+		a.usage.KeyIndex = a.key.Index
+	}
 	a.usage.Status = usageStatus(v)
 	a.Metrics.attempt(a.Channel, v, time.Since(a.started))
 	a.logEnd(ctx, v)
@@ -192,9 +198,11 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 	} else {
 		header.Set("Accept", "application/json")
 	}
-	if index, key, ok := a.Channel.pickKey(); ok {
-		a.keyIndex = index
-		header.Set("Authorization", "Bearer "+key)
+	switch {
+	case a.key != nil:
+		header.Set("Authorization", "Bearer "+a.key.Key)
+	case a.Channel.Key != "":
+		header.Set("Authorization", "Bearer "+a.Channel.Key)
 	}
 	if name := a.Channel.SessionHeader; name != "" {
 		header.Del(name)

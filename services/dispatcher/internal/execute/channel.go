@@ -3,10 +3,10 @@
 package execute
 
 import (
-	"math/rand/v2"
 	"net/http"
 	"time"
 
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
@@ -16,25 +16,17 @@ import (
 type Channel struct {
 	ID             string // id of the upstream
 	Provider       string
-	Vendor         string // known vendor or dialect whose habits matter for errors, or ""
-	Model          string // the upstream's own name of the model
-	URL            string // of the chat completions operation
-	Keys           []string
-	Header         http.Header // static request headers
-	Limit          int         // concurrent calls; 0 = unlimited
+	Vendor         string        // known vendor or dialect whose habits matter for errors, or ""
+	Model          string        // the upstream's own name of the model
+	URL            string        // of the chat completions operation
+	Key            string        // the one key of the channel; "" = no Authorization header
+	Pool           *keypool.Pool // the keys of its provider, when that has a pool; nil otherwise
+	Header         http.Header   // static request headers
+	Limit          int           // concurrent calls; 0 = unlimited
 	Think          stream.Think
 	SessionHeader  string // "" = none
 	HeadersTimeout time.Duration
 	RequestTimeout time.Duration
-}
-
-// pickKey chooses a key of the channel uniformly. ok is false when the channel has none, which is no error: some need none.
-func (c *Channel) pickKey() (index int, key string, ok bool) {
-	if len(c.Keys) == 0 {
-		return 0, "", false
-	}
-	index = rand.IntN(len(c.Keys))
-	return index, c.Keys[index], true
 }
 
 // Link is a channel in the chain of a model, with the request patch that belongs to this pair: provider, upstream and model layer, in

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/contract"
@@ -17,7 +18,8 @@ import (
 
 // Limits are the resilience settings that apply to every request.
 type Limits struct {
-	MaxHops         int           // upstream calls per request
+	MaxHops         int           // channels that a request may call
+	MaxRetries      int           // calls through one channel with a pool of keys, each with another key
 	GateTimeout     time.Duration
 	IdleTimeout     time.Duration // between two upstream bytes after the commit; 0 = none
 	RequestDeadline time.Duration // whole client request; 0 = none
@@ -77,7 +79,9 @@ type run struct {
 	req      *openai.Request
 	sink     Sink
 	usage    contract.Usage
-	tried    map[*Channel]bool
+	tried    map[*Channel]bool // out of the question for the rest of the request
+	begun    map[*Channel]int  // calls made through each channel
+	keys     map[*keypool.Pool]map[int]bool
 	busy     bool             // a channel was passed over for lack of a slot
 	misfired bool             // the one retry of a misfiring model is used up
 	last     classify.Verdict // of the attempt before
@@ -89,7 +93,7 @@ type run struct {
 // Run answers the job through sink. Cancelling ctx with classify.ErrClientGone stops it without an answer; any other cause means that the
 // process is stopping.
 func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
-	r := &run{Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, started: time.Now()}
+	r := &run{Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, begun: map[*Channel]int{}, keys: map[*keypool.Pool]map[int]bool{}, started: time.Now()}
 	r.usage = contract.Usage{
 		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint, Model: job.Request.Model,
 		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
@@ -119,7 +123,7 @@ func (r *run) answer(ctx context.Context) error {
 		return &fault.Fault{Kind: fault.Invalid, Message: "The request body is not valid JSON", Cause: err}
 	}
 	r.req = req
-	for hop := r.job.Lost; hop < r.Limits.MaxHops; hop++ {
+	for {
 		c, ok := r.claim(ctx, chain)
 		if !ok {
 			break
@@ -132,59 +136,96 @@ func (r *run) answer(ctx context.Context) error {
 	return r.exhausted(ctx, chain)
 }
 
-// claimed is a channel with the slot and the permit to call it.
+// claimed is a channel with the slot, the permit and, from a pool, the key to call it.
 type claimed struct {
 	Link
 	lease  *slot.Lease
 	permit Permit
+	key    *keypool.Lease // nil without a pool
 }
 
-// claim takes the first channel of the chain, in order, that was not tried, whose breaker lets it through, and that has a free slot (R-139,
-// The breaker is asked once the slot is there, so that a probe is never taken by a request that can't make it.
+// claim takes the first channel of the chain, in order, that is not out of the question and has a free slot. Breaker and key
+// are asked for once the slot is there, so that a probe is never taken by a request that can't make it.
 func (r *run) claim(ctx context.Context, chain *Chain) (claimed, bool) {
-	candidates := chain.candidates
 	for {
-		lease, i, err := r.Slots.Claim(ctx, candidates, func(i int) bool { return r.passOver(chain.Links[i].Channel) })
+		lease, i, err := r.Slots.Claim(ctx, chain.candidates, func(i int) bool { return r.passOver(chain.Links[i].Channel) })
 		if err != nil {
 			if !errors.Is(err, slot.ErrBusy) && ctx.Err() == nil {
 				r.Log.WarnContext(ctx, "claiming a slot", errorAttrs(r.job.Request.ID, err)...)
 			}
-			r.noteBusy(chain)
+			r.noteBusy(chain.Links)
 			return claimed{}, false
 		}
-		link := chain.Links[i]
-		r.tried[link.Channel] = true
-		permit, ok := r.Breakers.Acquire(link.Channel.ID)
-		if ok {
-			r.noteBusy(&Chain{Links: chain.Links[:i]})
-			return claimed{Link: link, lease: lease, permit: permit}, true
+		r.noteBusy(chain.Links[:i])
+		c := claimed{Link: chain.Links[i], lease: lease}
+		if r.authorize(&c) {
+			r.begun[c.Channel]++
+			return c, true
 		}
-		lease.Release() // another request took the probe meanwhile
-		r.Metrics.skipped(link.Channel, skipOpen)
+		lease.Release() // another request took the probe or the last key meanwhile
+		r.tried[c.Channel] = true
 	}
 }
 
-// passOver says whether a channel is out of the question: tried already, or open.
-func (r *run) passOver(c *Channel) bool {
-	if r.tried[c] {
+// authorize adds the permit and the key.
+func (r *run) authorize(c *claimed) bool {
+	var ok bool
+	if c.permit, ok = r.Breakers.Acquire(c.Channel.ID); !ok {
+		r.Metrics.skipped(c.Channel, skipOpen)
+		return false
+	}
+	if c.Channel.Pool == nil {
 		return true
 	}
-	if !r.Breakers.Ready(c.ID) {
-		r.tried[c] = true
-		r.Metrics.skipped(c, skipOpen)
-		return true
+	if c.key, ok = c.Channel.Pool.Pick(c.Channel.Model, r.usedKey(c.Channel.Pool)); !ok {
+		c.permit.Release()
+		r.Metrics.skipped(c.Channel, skipKeys)
+		return false
 	}
-	return false
+	if r.keys[c.Channel.Pool] == nil {
+		r.keys[c.Channel.Pool] = map[int]bool{}
+	}
+	r.keys[c.Channel.Pool][c.key.Index] = true
+	return true
 }
+
+func (r *run) usedKey(p *keypool.Pool) func(int) bool {
+	return func(index int) bool { return r.keys[p][index] }
+}
+
+// passOver says whether a channel is out of the question: tried already, beyond the hop budget, open, or without a usable key
+//
+func (r *run) passOver(c *Channel) bool {
+	switch {
+	case r.tried[c], r.begun[c] == 0 && r.spent():
+		return true
+	case !r.Breakers.Ready(c.ID):
+		r.Metrics.skipped(c, skipOpen)
+	case c.Pool != nil && !c.Pool.Usable(c.Model, r.usedKey(c.Pool)):
+		r.Metrics.skipped(c, skipKeys)
+	default:
+		return false
+	}
+	r.tried[c] = true
+	return true
+}
+
+// spent says whether no further channel may be called.
+func (r *run) spent() bool { return r.job.Lost+len(r.begun) >= r.Limits.MaxHops }
 
 // noteBusy remembers that channels were passed over only because they are full (C-27).
-func (r *run) noteBusy(chain *Chain) {
-	for _, link := range chain.Links {
-		if !r.tried[link.Channel] {
+func (r *run) noteBusy(links []Link) {
+	for _, link := range links {
+		if c := link.Channel; !r.tried[c] && (r.begun[c] > 0 || !r.spent()) {
 			r.busy = true
-			r.Metrics.skipped(link.Channel, skipBusy)
+			r.Metrics.skipped(c, skipBusy)
 		}
 	}
+}
+
+// again says whether the channel may be called once more, with another key.
+func (r *run) again(c *Channel, step classify.Step) bool {
+	return c.Pool != nil && (step == classify.Retry || step == classify.RetryOnce) && r.begun[c] < r.Limits.MaxRetries
 }
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
@@ -199,9 +240,19 @@ func (r *run) exhausted(ctx context.Context, chain *Chain) error {
 	}
 	wait := r.wait
 	for _, link := range chain.Links {
-		if open := r.Breakers.OpenFor(link.Channel.ID); open > 0 && (wait == 0 || open < wait) {
-			wait = open
+		c := link.Channel
+		wait = soonest(wait, r.Breakers.OpenFor(c.ID))
+		if c.Pool != nil {
+			wait = soonest(wait, c.Pool.Wait(c.Model))
 		}
 	}
 	return &fault.Fault{Kind: fault.Failed, Message: message, RetryAfter: wait}
+}
+
+// soonest is the shorter of two waits, of which 0 is none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }

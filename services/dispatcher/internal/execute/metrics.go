@@ -21,6 +21,7 @@ type Metrics struct {
 const (
 	skipOpen = "open"
 	skipBusy = "busy"
+	skipKeys = "no_key"
 )
 
 // NewMetrics registers the figures with reg.
@@ -36,7 +37,7 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 			Name: "hydrallm_stream_gate_total", Help: "How the stream gate decided: content, error, timeout or overflow.",
 		}, []string{"outcome"}),
 		skips: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "hydrallm_channels_skipped_total", Help: "Channels passed over without a call because they were open or busy.",
+			Name: "hydrallm_channels_skipped_total", Help: "Channels passed over without a call because they were open, busy or without a usable key.",
 		}, []string{"upstream", "reason"}),
 		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "hydrallm_upstream_call_seconds", Help: "Duration of upstream calls, from sending to the last byte.",

@@ -59,7 +59,7 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 		}
 		w.stops = append(w.stops, w.net.Serve(t, id, w.count(id, h)))
 		c := &execute.Channel{
-			ID: id, Provider: "p" + id, Model: "real-" + id, URL: "http://" + id + "/v1/chat/completions", Keys: []string{"key-of-" + id},
+			ID: id, Provider: "p" + id, Model: "real-" + id, URL: "http://" + id + "/v1/chat/completions", Key: "key-of-" + id,
 			HeadersTimeout: 240 * time.Second, RequestTimeout: 300 * time.Second,
 		}
 		for _, fn := range adjust {
@@ -76,7 +76,7 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 	require.NoError(t, err)
 	w.exec = &execute.Executor{
 		Chains: map[string]*execute.Chain{"m": execute.NewChain("m", links)}, Client: w.client, Breakers: permits{w.breakers}, Slots: w.slots,
-		Limits: execute.Limits{MaxHops: 3, GateTimeout: 30 * time.Second}, Secrets: strings.NewReplacer("key-of-a", "[key]"), Log: log,
+		Limits: execute.Limits{MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second}, Secrets: strings.NewReplacer("key-of-a", "[key]"), Log: log,
 		Metrics: execute.NewMetrics(prometheus.NewRegistry()),
 	}
 	return w

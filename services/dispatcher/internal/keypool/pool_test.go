@@ -1,0 +1,178 @@
+package keypool_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/testkit/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+var cooldowns = keypool.Cooldowns{Forbidden: 24 * time.Hour, Quota: time.Hour, Other: 5 * time.Minute, Max: 24 * time.Hour}
+
+func pool(n int) *keypool.Pool {
+	keys := make([]keypool.Key, n)
+	for i := range keys {
+		keys[i] = keypool.Key{Value: fmt.Sprint("key-", i), Tier: "unknown"}
+	}
+	return keypool.New(keys, cooldowns, nil)
+}
+
+func pick(t *testing.T, p *keypool.Pool, model string) *keypool.Lease {
+	t.Helper()
+	l, ok := p.Pick(model, nil)
+	require.True(t, ok)
+	return l
+}
+
+var (
+	success = classify.Verdict{Class: classify.Success}
+	quota   = classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown}
+)
+
+// 9000 picks over three keys, each within a tenth of 3000.
+func TestPicksAreEven(t *testing.T) {
+	t.Parallel()
+	p := pool(3)
+	counts := map[int]int{}
+	for range 9000 {
+		l := pick(t, p, "m")
+		counts[l.Index]++
+		l.Report(success)
+	}
+	for i := range 3 {
+		require.InDelta(t, 3000, counts[i], 300)
+	}
+}
+
+// each category has its time; what the provider states replaces it, up to the maximum.
+func TestCooldowns(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		v    classify.Verdict
+		want time.Duration
+	}{
+		"forbidden":         {classify.Verdict{Class: classify.Auth, Cooldown: classify.ForbiddenCooldown}, 24 * time.Hour},
+		"quota":             {quota, time.Hour},
+		"other":             {classify.Verdict{Class: classify.Upstream, Cooldown: classify.OtherCooldown}, 5 * time.Minute},
+		"stated":            {classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: 7 * time.Second, Stated: true}, 7 * time.Second},
+		"customary only":    {classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: 2 * time.Second}, time.Hour},
+		"stated beyond max": {classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: 100 * time.Hour, Stated: true}, 24 * time.Hour},
+		"client's fault":    {classify.Verdict{Class: classify.Client}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p := pool(1)
+				pick(t, p, "m").Report(tc.v)
+				require.Equal(t, tc.want, p.Wait("m"))
+				if tc.want == 0 {
+					return
+				}
+				<-time.After(tc.want - time.Nanosecond)
+				_, ok := p.Pick("m", nil)
+				require.False(t, ok)
+				<-time.After(time.Nanosecond)
+				pick(t, p, "m").Report(success)
+			})
+		})
+	}
+}
+
+// Limits per model let the key work for other models.
+func TestRestForOneModel(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(1)
+		v := quota
+		v.PerModel = true
+		pick(t, p, "m").Report(v)
+		_, ok := p.Pick("m", nil)
+		require.False(t, ok)
+		pick(t, p, "other").Report(success)
+	})
+}
+
+// KEY-03: of two deadlines the later one counts, in both orders.
+func TestLaterDeadlineCounts(t *testing.T) {
+	t.Parallel()
+	for _, waits := range [][]time.Duration{{time.Second, time.Minute}, {time.Minute, time.Second}} {
+		synctest.Test(t, func(t *testing.T) {
+			p := pool(1)
+			a, b := pick(t, p, "m"), pick(t, p, "m")
+			for i, l := range []*keypool.Lease{a, b} {
+				l.Report(classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: waits[i], Stated: true})
+			}
+			require.Equal(t, time.Minute, p.Wait("m"))
+		})
+	}
+}
+
+// A stream that began before the limit was hit does not lift the rest when it ends.
+func TestLateSuccessDoesNotEndARest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(1)
+		early := pick(t, p, "m")
+		<-time.After(time.Second)
+		pick(t, p, "m").Report(quota)
+		<-time.After(time.Second)
+		early.Report(success)
+		_, ok := p.Pick("m", nil)
+		require.False(t, ok)
+	})
+}
+
+// a thousand calls at once lose no key and count each call.
+func TestConcurrentUse(t *testing.T) {
+	t.Parallel()
+	p := pool(5)
+	var wg sync.WaitGroup
+	for i := range 1000 {
+		wg.Go(func() {
+			l, ok := p.Pick("m", func(index int) bool { return index == 0 })
+			if !ok {
+				return
+			}
+			if i%7 == 0 {
+				l.Report(classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: time.Microsecond, Stated: true})
+				return
+			}
+			l.Report(success)
+		})
+	}
+	wg.Wait()
+	var calls int64
+	for _, s := range p.Snapshot() {
+		calls += s.Calls
+	}
+	require.LessOrEqual(t, calls, int64(1000))
+	require.Zero(t, p.Snapshot()[0].Calls)
+	require.Equal(t, 5, p.Len())
+}
+
+// Rests are told to other dispatchers once, and theirs are taken in without being told on.
+func TestSharing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []keypool.Rest
+		p := keypool.New([]keypool.Key{{Value: "a"}}, cooldowns, func(r keypool.Rest) { told = append(told, r) })
+		other := pool(1)
+		pick(t, p, "m").Report(quota)
+		require.Len(t, told, 1)
+		other.Observe(told[0])
+		require.Equal(t, time.Hour, other.Wait("m"))
+		p.Observe(keypool.Rest{Index: 0, Until: time.Now().Add(1000 * time.Hour)})
+		require.Equal(t, 24*time.Hour, p.Wait("m"))
+		require.Len(t, told, 1)
+		p.Observe(keypool.Rest{Index: 7, Until: time.Now().Add(time.Hour)})
+	})
+}
