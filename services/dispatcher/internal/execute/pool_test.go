@@ -27,7 +27,9 @@ func pooled(id string, n int) func(*execute.Channel) {
 
 // byKey answers as the key of the call says.
 func byKey(answers map[string]handler) handler {
-	return func(w http.ResponseWriter, r *http.Request, n int) { answers[r.Header.Get("Authorization")[len("Bearer "):]](w, r, n) }
+	return func(w http.ResponseWriter, r *http.Request, n int) {
+		answers[r.Header.Get("Authorization")[len("Bearer "):]](w, r, n)
+	}
 }
 
 // a refused key rests, the next one answers, and the client notices nothing.
