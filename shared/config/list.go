@@ -12,7 +12,7 @@ import (
 // environment variable can hold it.
 func (n node) words(fn func(node)) {
 	if n.Kind != yaml.ScalarNode {
-		n.items(fn)
+		n.each(fn)
 		return
 	}
 	s, ok := n.expanded()

@@ -138,8 +138,8 @@ func sortedKeys[V any](m map[string]V) []string {
 	return keys
 }
 
-// items calls fn for each item of a list.
-func (n node) items(fn func(node)) {
+// each calls fn for each item of a list.
+func (n node) each(fn func(node)) {
 	if n.Kind != yaml.SequenceNode {
 		n.fail("must be a list (got %s)", n.shape())
 		return
@@ -148,10 +148,16 @@ func (n node) items(fn func(node)) {
 		if !n.r.visit() {
 			return
 		}
-		item := n.child(y, "["+strconv.Itoa(i)+"]")
+		fn(n.child(y, "["+strconv.Itoa(i)+"]"))
+	}
+}
+
+// items is each for lists whose items are checked again later, so that their lines matter.
+func (n node) items(fn func(node)) {
+	n.each(func(item node) {
 		n.r.lines[item.path] = item.Line
 		fn(item)
-	}
+	})
 }
 
 // shape names the form of the value and shows nothing of it, since it may be a secret.

@@ -83,15 +83,16 @@ func (w *patchWriter) value(n node, depth int) {
 
 func (w *patchWriter) array(n node, depth int) {
 	w.out.WriteByte('[')
-	for i, y := range n.Content {
-		if w.out.Len() > maxPatch || !n.r.visit() {
-			break
+	start := w.out.Len()
+	n.each(func(item node) {
+		if w.out.Len() > maxPatch {
+			return
 		}
-		if i > 0 {
+		if w.out.Len() > start {
 			w.out.WriteByte(',')
 		}
-		w.value(n.child(y, "["+strconv.Itoa(i)+"]"), depth)
-	}
+		w.value(item, depth)
+	})
 	w.out.WriteByte(']')
 }
 
