@@ -24,8 +24,8 @@ var errorCases = map[string]struct {
 	// R-188: the table.
 	"unknown provider":         {"upstreams:\n- {id: a, provider: nowhere, model: m}", []string{`2: upstreams[0].provider: there is no provider "nowhere"`}}, // C-12
 	"duplicate provider":       {"providers:\n- {id: twin, url: http://h}\n- {id: twin, url: http://h}", []string{`3: providers[1].id: "twin" is given twice: providers[0] has it too`}},
-	"duplicate upstream":       {one + "\n", nil},
-	"duplicate upstream id":    {"providers: [{id: p, url: http://h}]\nupstreams:\n- {id: u, provider: p, model: a}\n- {id: u, provider: p, model: b}", []string{`4: upstreams[1].id: "u" is given twice: upstreams[0] has it too`}},
+	"none":                     {one, nil},
+	"duplicate upstream":       {"providers: [{id: p, url: http://h}]\nupstreams:\n- {id: u, provider: p, model: a}\n- {id: u, provider: p, model: b}", []string{`4: upstreams[1].id: "u" is given twice: upstreams[0] has it too`}},
 	"duplicate model":          {"models: [{name: twin, upstreams: []}, {name: twin, upstreams: []}]", []string{`1: models[1].name: "twin" is given twice: models[0] has it too`}},
 	"negative limit":           {"providers:\n- {id: p, url: http://h, max_concurrency: -3}", []string{"2: providers[0].max_concurrency: must not be negative (got -3)"}},
 	"limit is no number":       {"providers: [{id: p, url: http://h, max_concurrency: many}]", []string{`1: providers[0].max_concurrency: must be a whole number from 0 to 2147483647 (got "many")`}},
@@ -242,16 +242,17 @@ func TestAliasBombs(t *testing.T) {
 		fmt.Fprintf(&bomb, "a%d: &a%d [%s*a%d]\n", i, i, strings.Repeat(fmt.Sprintf("*a%d, ", i-1), 9), i-1)
 	}
 	long := strings.Repeat("y", 100_000)
-	merges := "m0: &m0 {x: 1}\n"
+	var merges strings.Builder
+	merges.WriteString("m0: &m0 {x: 1}\n")
 	for i := 1; i < 40; i++ {
-		merges += fmt.Sprintf("m%d: &m%d {<<: [*m%d, *m%d]}\n", i, i, i-1, i-1)
+		fmt.Fprintf(&merges, "m%d: &m%d {<<: [*m%d, *m%d]}\n", i, i, i-1, i-1)
 	}
 	for name, tc := range map[string]struct{ text, want string }{
 		"lists in a patch":    {bomb.String() + "models: [{name: m, upstreams: [], patch: {p: *a8}}]\n", "models[0].patch: a patch must not be larger than 1048576 bytes"},
 		"long text":           {"x: &x " + long + "\nmodels: [{name: m, upstreams: [], patch: {p: [" + strings.Repeat("*x, ", 1000) + "]}}]\n", "models[0].patch: a patch must not be larger"},
 		"a patch in itself":   {"models: [{name: m, upstreams: [], patch: &p {x: *p}}]", "is nested deeper than 100 levels"},
 		"a list in itself":    {"models: [{name: m, upstreams: [], patch: {x: &p [*p]}}]", "is nested deeper than 100 levels"},
-		"merges":              {merges + "server: *m39\n", "aliases and merge keys make the file hold more than 500000 values"},
+		"merges":              {merges.String() + "server: *m39\n", "aliases and merge keys make the file hold more than 500000 values"},
 		"providers":           {"k: &k [" + strings.Repeat("k, ", 2000) + "]\nproviders: [" + strings.Repeat("{id: p, url: http://h, keys: *k}, ", 1000) + "]", "aliases and merge keys make the file hold more"},
 		"thousands of errors": {"models: [" + strings.Repeat("1, ", 5000) + "]", "and 4800 more"},
 	} {
