@@ -55,10 +55,10 @@ func room(size int) []byte {
 // grow doubles the room, but not beyond what can still come.
 func grow(buf []byte, size, limit int) []byte {
 	most := limit + 1
-	if size > 0 {
+	if len(buf) <= size {
 		most = min(most, size+1)
 	}
-	bigger := make([]byte, len(buf), max(min(2*cap(buf), most), len(buf)+1))
+	bigger := make([]byte, len(buf), min(2*cap(buf), most))
 	copy(bigger, buf)
 	return bigger
 }
