@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,15 +36,11 @@ type stack struct {
 
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	dir, err := filepath.Abs("../../..")
-	require.NoError(t, err)
-	empty := filepath.Join(t.TempDir(), "env") // a fresh clone has no .env
-	require.NoError(t, os.WriteFile(empty, nil, 0o600))
-	s := &stack{dir: dir, command: []string{"docker", "compose"}, addr: freeAddr(t)}
+	s := &stack{dir: snapshot(t), command: []string{"docker", "compose"}, addr: freeAddr(t)}
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		s.command = []string{"docker-compose"}
 	}
-	s.command = append(s.command, "--project-name", project, "--env-file", empty, "--profile", profile)
+	s.command = append(s.command, "--project-name", project, "--profile", profile)
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "HYDRALLM_") && !strings.HasPrefix(variable, "POSTGRES_") && !strings.HasPrefix(variable, "COMPOSE_") {
 			s.env = append(s.env, variable)
@@ -62,6 +57,20 @@ func newStack(t *testing.T) *stack {
 		s.run(t, callLimit, "down", "--volumes", "--remove-orphans")
 	})
 	return s
+}
+
+// snapshot copies what git knows or would take into a directory, so that the set starts as from a fresh clone: without a .env, and with
+// sources that do not change between two images.
+func snapshot(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), "sh", "-c",
+		`git ls-files -z --cached --others --exclude-standard | tar --null --files-from - --create --ignore-failed-read 2>/dev/null | tar --extract --directory "$1"`,
+		"snapshot", dir)
+	cmd.Dir = "../../.."
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return dir
 }
 
 // output runs a compose command and gives what it printed. It works in cleanups too, when the context of the test has ended.
