@@ -3,22 +3,29 @@ package cli_test
 import (
 	"bytes"
 	"context"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"hydrallm/services/hydrallm/internal/cli"
 	"hydrallm/shared/config"
-	"hydrallm/shared/testkit/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// fasthttp keeps the date of its answers in a goroutine for the life of the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
 
 // output is a buffer for several goroutines.
 type output struct {
@@ -180,4 +187,35 @@ func TestMockAddressInUse(t *testing.T) {
 	x := newTerminal(t, "")
 	require.Equal(t, 1, x.run(t.Context(), "mock", "--listen", ln.Addr().String()))
 	require.Contains(t, x.errOut.String(), ln.Addr().String())
+}
+
+// The demo works as it says: with the address it prints, it answers in a stream.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, "")
+	stop := x.start(t, "demo", "--port", strconv.Itoa(freePort(t)))
+	var url string
+	require.Eventually(t, func() bool {
+		url = regexp.MustCompile(`http://\S+/v1/chat/completions`).FindString(x.out.String())
+		return url != ""
+	}, 20*time.Second, time.Millisecond, "%s", x.errOut.String())
+	for _, model := range []string{"demo", "demo-failover"} {
+		body := `{"model": "` + model + `", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
+		require.NoError(t, err)
+		req.Header.Set("Content-Type", "application/json")
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		require.NoError(t, err)
+		answer, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode, string(answer))
+		require.Contains(t, string(answer), `"content":"Hello "`)
+		require.True(t, strings.HasSuffix(string(answer), "data: [DONE]\n\n"))
+	}
+	config := regexp.MustCompile(`configuration is (\S+)\. Try`).FindStringSubmatch(x.out.String())
+	require.Len(t, config, 2)
+	require.FileExists(t, config[1])
+	require.Equal(t, 0, stop(), x.errOut.String())
+	require.NoFileExists(t, config[1], "nothing is left behind")
 }

@@ -36,11 +36,8 @@ type fleet struct {
 // newFleet builds the binaries and writes the configuration they share: model "m" on one upstream.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{bin: t.TempDir(), ingress: freeAddr(t), upstream: fakellm.Start(t)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", f.bin+string(filepath.Separator),
-		"hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
+	f := &fleet{ingress: freeAddr(t), upstream: fakellm.Start(t)}
+	f.bin = build(t, "hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher")
 	_, port, err := net.SplitHostPort(f.ingress)
 	require.NoError(t, err)
 	text := fmt.Sprintf(`
@@ -57,12 +54,30 @@ nats: {url: "%s"}
 	return f
 }
 
+// build makes the binaries of some packages and gives their directory.
+func build(t *testing.T, packages ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)
+	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return dir
+}
+
 // start runs a service and waits until it is ready.
 func (f *fleet) start(t *testing.T, service string) *worker {
 	t.Helper()
 	health := freeAddr(t)
-	w := &worker{name: service, cmd: exec.Command(filepath.Join(f.bin, service)), gone: make(chan struct{})}
-	w.cmd.Env = append(os.Environ(), "CONFIG_PATH="+f.config, "HEALTH_ADDR="+health)
+	w := run(t, filepath.Join(f.bin, service), []string{"CONFIG_PATH=" + f.config, "HEALTH_ADDR=" + health})
+	w.awaitReady(t, health)
+	return w
+}
+
+// run starts a process that ends with the test at the latest.
+func run(t *testing.T, path string, env []string, args ...string) *worker {
+	t.Helper()
+	w := &worker{name: filepath.Base(path), cmd: exec.Command(path, args...), gone: make(chan struct{})}
+	w.cmd.Env = append(os.Environ(), env...)
 	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
 	require.NoError(t, w.cmd.Start())
 	go func() {
@@ -71,13 +86,18 @@ func (f *fleet) start(t *testing.T, service string) *worker {
 	}()
 	t.Cleanup(func() {
 		if t.Failed() {
-			t.Logf("log of %s:\n%s", service, w.log.String())
+			t.Logf("log of %s:\n%s", w.name, w.log.String())
 		}
 		w.end(t, syscall.SIGTERM)
 	})
-	require.Eventually(t, func() bool { return ready(t.Context(), health) || w.ended() }, startWait, 20*time.Millisecond)
-	require.False(t, w.ended(), "%s ended at start:\n%s", service, w.log.String())
 	return w
+}
+
+// awaitReady waits until the process says on addr that it is ready.
+func (w *worker) awaitReady(t *testing.T, addr string) {
+	t.Helper()
+	require.Eventually(t, func() bool { return ready(t.Context(), addr) || w.ended() }, startWait, 20*time.Millisecond)
+	require.False(t, w.ended(), "%s ended at start:\n%s", w.name, w.log.String())
 }
 
 // worker is one process.

@@ -12,16 +12,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"hydrallm/services/hydrallm/internal/gateway"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/fakellm"
-	"hydrallm/shared/testkit/leaktest"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+// fasthttp keeps the date of its answers in a goroutine for the life of the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
 
 const testWait = 20 * time.Second
 
@@ -75,8 +78,15 @@ type bundle struct {
 
 func start(t *testing.T) *bundle {
 	t.Helper()
+	return startOn(t, "")
+}
+
+// startOn is start with a NATS server elsewhere.
+func startOn(t *testing.T, nats string) *bundle {
+	t.Helper()
 	x := &bundle{a: fakellm.Start(t), b: fakellm.Start(t)}
 	s := settings(t, freePort(t), x.a.URL(), x.b.URL())
+	s.NATS.URL = nats
 	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // ends after the cleanup of the test has begun
 	up, done := make(chan struct{}), make(chan error, 1)
 	go func() {
