@@ -36,12 +36,12 @@ type part struct {
 	text rawjson.Span // in Filter.text; zero when the choice stays as it is
 }
 
-// rewriteChoice repairs one choice of the chunk. What has to reach the client before the chunk is appended to before. It answers false when
-// the choice can't be made right.
-func (f *Filter) rewriteChoice(before *[]byte, ch *openai.Choice) (p part, ok bool) {
+// rewriteChoice repairs one choice of the chunk. What has to reach the client before the chunk is appended to before. A choice that can't be
+// made right never finishes, so that the stream ends as a truncated one.
+func (f *Filter) rewriteChoice(before *[]byte, ch *openai.Choice) part {
 	st := f.choice(ch.Index)
 	if st.finished || st.broken { // nothing may follow the finish reason (STR-09)
-		return part{gone: true}, true
+		return part{gone: true}
 	}
 	data := f.chunk.Data
 	st.output = st.output || ch.HasOutput(data)
@@ -51,7 +51,7 @@ func (f *Filter) rewriteChoice(before *[]byte, ch *openai.Choice) (p part, ok bo
 	var edit deltaEdit
 	if !f.editTools(&edit, st, ch, finishing) {
 		st.broken = true
-		return part{}, false
+		return part{gone: true}
 	}
 	f.split.reset()
 	if f.opts.Think != ThinkOff {
@@ -71,15 +71,15 @@ func (f *Filter) rewriteChoice(before *[]byte, ch *openai.Choice) (p part, ok bo
 	st.finished = finish != nil
 
 	if !st.finished && (edit.changed() || f.opts.Think != ThinkOff || ch.Delta.IsZero()) && f.nothingLeft(&edit, ch) {
-		return part{gone: true}, true
+		return part{gone: true}
 	}
 	sameFinish := bytes.Equal(finish, ch.Finish.Of(data)) || finish == nil && (ch.Finish.IsZero() || string(ch.Finish.Of(data)) == "null")
 	if sameFinish && !edit.changed() && !ch.Delta.IsZero() {
-		return part{}, true
+		return part{}
 	}
 	start := len(f.text)
 	f.text = f.appendChoice(f.text, ch, &edit, finish)
-	return part{text: rawjson.Span{Start: start, End: len(f.text)}}, true
+	return part{text: rawjson.Span{Start: start, End: len(f.text)}}
 }
 
 // editTools repairs the tool calls of a delta. Afterwards f.calls holds the elements that remain: for the array of the delta if it has one,

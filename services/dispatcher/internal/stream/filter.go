@@ -147,14 +147,10 @@ func (f *Filter) noteUsage() {
 // withChoices repairs the choices of a chunk and passes on what is left of it.
 func (f *Filter) withChoices(step Step, e *openai.Event) Step {
 	c := &f.chunk
-	before := len(step.Out)
 	f.parts, f.text = f.parts[:0], f.text[:0]
 	changed, kept := false, false
 	for i := range c.Choices {
-		p, ok := f.rewriteChoice(&step.Out, &c.Choices[i])
-		if !ok {
-			return Step{Out: step.Out[:before], Problem: c.Data}
-		}
+		p := f.rewriteChoice(&step.Out, &c.Choices[i])
 		f.parts = append(f.parts, p)
 		changed = changed || p.gone || !p.text.IsZero()
 		kept = kept || !p.gone
