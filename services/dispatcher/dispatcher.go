@@ -62,10 +62,10 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	d := &Dispatcher{cfg: cfg, bus: b, log: log}
 	d.state = newState(cfg.ID, b, log)
 	var err error
-	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, d.state.note); err != nil {
+	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.state.note(news{channel: channel}) }); err != nil {
 		return nil, err
 	}
-	d.keys = pools(cfg.Gateway)
+	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Rest) { d.state.note(news{provider: provider, rest: r}) })
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
 	if d.exec, err = newExecutor(cfg, d.client, d.breakers, d.keys, log, reg); err != nil {
 		return nil, err
@@ -116,7 +116,7 @@ func (d *Dispatcher) share(ctx context.Context) error {
 		d.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID}, d.log)
 		d.slots, d.exec.Dialogues = d.shared, sessionheader.NewShared(store{dialogues}, d.log)
 	}
-	d.exec.Slots, d.state.slots, d.state.breakers = d.slots, d.slots, d.breakers
+	d.exec.Slots, d.state.slots, d.state.breakers, d.state.keys = d.slots, d.slots, d.breakers, d.keys
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/bus"
@@ -20,32 +21,40 @@ import (
 // publishEvery is how often a dispatcher shows that it is there. Those who look take three silent intervals for an absence.
 const publishEvery = 3 * time.Second
 
-// state tells the other services what this dispatcher knows, and shares openings of breakers with other dispatchers.
+// state tells the other services what this dispatcher knows, and shares openings of breakers and rests of keys with other dispatchers.
 type state struct {
 	id       string
 	bus      *bus.Bus
 	breakers *breaker.Set
+	keys     map[string]*keypool.Pool // by provider
 	slots    slot.Claimer
 	log      *slog.Logger
 
-	bucket *bus.Bucket
-	watch  *bus.Watch
-	opened chan string // channels whose opening is to be told
-	cancel context.CancelFunc
-	wg     sync.WaitGroup
+	bucket  *bus.Bucket
+	watches []*bus.Watch
+	news    chan news
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
 }
 
-// openings waiting to be told; more at the same moment are told by the next regular publication.
-const openedQueue = 256
+// news is something that the other dispatchers should know: a channel that opened, or a key that rests.
+type news struct {
+	channel  string
+	provider string
+	rest     keypool.Rest
+}
+
+// newsQueue bounds what waits to be told. What does not fit is not told: the others find out by themselves.
+const newsQueue = 256
 
 func newState(id string, b *bus.Bus, log *slog.Logger) *state {
-	return &state{id: id, bus: b, log: log, opened: make(chan string, openedQueue)}
+	return &state{id: id, bus: b, log: log, news: make(chan news, newsQueue)}
 }
 
-// note queues an opening. It does not block.
-func (s *state) note(channel string) {
+// note queues news. It does not block.
+func (s *state) note(n news) {
 	select {
-	case s.opened <- channel:
+	case s.news <- n:
 	default:
 	}
 }
@@ -55,8 +64,12 @@ func (s *state) start(ctx context.Context) error {
 	if s.bucket, err = s.bus.Bucket(ctx, subject.StateBucket); err != nil {
 		return err
 	}
-	if s.watch, err = s.bucket.Watch(ctx, "circuit.*", s.observe); err != nil {
-		return err
+	for pattern, observe := range map[string]func(bus.Entry){"circuit.*": s.observeCircuit, "rest.*": s.observeRest} {
+		watch, err := s.bucket.Watch(ctx, pattern, observe)
+		if err != nil {
+			return err
+		}
+		s.watches = append(s.watches, watch)
 	}
 	if err := s.publish(ctx); err != nil {
 		return err
@@ -77,8 +90,8 @@ func (s *state) run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			err = s.publish(ctx)
-		case channel := <-s.opened:
-			err = s.tell(ctx, channel)
+		case n := <-s.news:
+			err = s.tell(ctx, n)
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("sharing state", slog.Any("error", err))
@@ -92,7 +105,11 @@ func (s *state) stop(ctx context.Context) error {
 		s.cancel()
 	}
 	s.wg.Wait()
-	errs := []error{s.watch.Stop()}
+	var errs []error
+	for _, w := range s.watches {
+		errs = append(errs, w.Stop())
+	}
+	s.watches = nil
 	if s.bucket != nil {
 		errs = append(errs, s.bucket.Delete(ctx, s.key(), 0))
 	}
@@ -109,12 +126,7 @@ type snapshot struct {
 }
 
 func (s *state) publish(ctx context.Context) error {
-	data, err := json.Marshal(snapshot{ID: s.id, Circuits: s.breakers.Snapshot(), Slots: s.slots.Active()})
-	if err != nil {
-		return fmt.Errorf("encoding the state: %w", err)
-	}
-	_, err = s.bucket.Put(ctx, s.key(), data)
-	return err
+	return s.put(ctx, s.key(), snapshot{ID: s.id, Circuits: s.breakers.Snapshot(), Slots: s.slots.Active()})
 }
 
 // circuit is one opening, told to the other dispatchers.
@@ -124,28 +136,57 @@ type circuit struct {
 	Until   time.Time `json:"until"`
 }
 
-func circuitKey(channel string) string { return "circuit." + hex.EncodeToString([]byte(channel)) }
+// resting is one rest of a key, told to the other dispatchers. Keys are named by their place in the configuration, never by value (R-174).
+type resting struct {
+	Provider string    `json:"provider"`
+	Index    int       `json:"index"`
+	Model    string    `json:"model,omitempty"`
+	Owner    string    `json:"owner"`
+	Until    time.Time `json:"until"`
+}
 
-func (s *state) tell(ctx context.Context, channel string) error {
-	until, ok := s.breakers.Get(channel).Opening()
+// keyOf makes a bucket key of words that may hold anything.
+func keyOf(kind string, words ...any) string { return kind + "." + hex.EncodeToString(fmt.Append(nil, words...)) }
+
+func (s *state) tell(ctx context.Context, n news) error {
+	if n.provider != "" {
+		r := resting{Provider: n.provider, Index: n.rest.Index, Model: n.rest.Model, Owner: s.id, Until: n.rest.Until}
+		return s.put(ctx, keyOf("rest", n.provider, "/", n.rest.Index, "/", n.rest.Model), r)
+	}
+	until, ok := s.breakers.Get(n.channel).Opening()
 	if !ok {
 		return nil
 	}
-	data, err := json.Marshal(circuit{Channel: channel, Owner: s.id, Until: until})
+	return s.put(ctx, keyOf("circuit", n.channel), circuit{Channel: n.channel, Owner: s.id, Until: until})
+}
+
+func (s *state) put(ctx context.Context, key string, v any) error {
+	data, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("encoding an opening: %w", err)
+		return fmt.Errorf("encoding shared state: %w", err)
 	}
-	_, err = s.bucket.Put(ctx, circuitKey(channel), data)
+	_, err = s.bucket.Put(ctx, key, data)
 	return err
 }
 
-// observe takes in an opening that another dispatcher tells.
-func (s *state) observe(e bus.Entry) {
+// observeCircuit takes in an opening that another dispatcher tells.
+func (s *state) observeCircuit(e bus.Entry) {
 	var c circuit
 	if e.Deleted || json.Unmarshal(e.Value, &c) != nil || c.Owner == s.id {
 		return
 	}
 	s.breakers.Get(c.Channel).Observe(c.Until)
+}
+
+// observeRest takes in the rest of a key that another dispatcher tells.
+func (s *state) observeRest(e bus.Entry) {
+	var r resting
+	if e.Deleted || json.Unmarshal(e.Value, &r) != nil || r.Owner == s.id {
+		return
+	}
+	if pool := s.keys[r.Provider]; pool != nil {
+		pool.Observe(keypool.Rest{Index: r.Index, Model: r.Model, Until: r.Until})
+	}
 }
 
 // store is a bucket with the compare-and-swap that slots and dialogues want.
