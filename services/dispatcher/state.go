@@ -146,7 +146,9 @@ type resting struct {
 }
 
 // keyOf makes a bucket key of words that may hold anything.
-func keyOf(kind string, words ...any) string { return kind + "." + hex.EncodeToString(fmt.Append(nil, words...)) }
+func keyOf(kind string, words ...any) string {
+	return kind + "." + hex.EncodeToString(fmt.Append(nil, words...))
+}
 
 func (s *state) tell(ctx context.Context, n news) error {
 	if n.provider != "" {
