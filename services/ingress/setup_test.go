@@ -193,3 +193,11 @@ func (g *gateway) chat(body string, header ...string) answer {
 	g.t.Helper()
 	return g.do(http.MethodPost, "/v1/chat/completions", strings.NewReader(body), header...)
 }
+
+// noting is echo that notes the ids of requests.
+func noting(rids chan<- string) func(context.Context, *reply) {
+	return func(ctx context.Context, r *reply) {
+		rids <- r.work.Request.ID
+		echo(ctx, r)
+	}
+}
