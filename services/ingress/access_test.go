@@ -1,0 +1,215 @@
+package ingress_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/ingress"
+	"hydrallm/shared/bus"
+)
+
+const (
+	clientKey = "Client-Secret-98f13708210194c4"
+	adminKey  = "Admin-Secret-3c59dc048e885024"
+	origin    = "https://app.example"
+)
+
+// AUTH-01, AUTH-04: who has no key gets a 401 before anything else, and keys show up nowhere.
+func TestClientKeys(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.ClientKeys = []string{clientKey, "second"} })
+	g.work(echo)
+	right, wrong := []string{"Authorization", "bearer  " + clientKey}, []string{"Authorization", "Bearer Wrong-Secret-1ff1de774005f8da"}
+	require.Equal(t, http.StatusOK, g.chat(chatBody, right...).StatusCode)
+	require.Equal(t, http.StatusOK, g.chat(chatBody, "X-Api-Key", clientKey).StatusCode)
+	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/v1/models", nil, right...).StatusCode)
+	for _, path := range []string{"/v1/models", "/v1/models/x", "/v1/chat/completions", "/v1/responses", "/v1/no/such/route", "/v1//models"} {
+		a := g.do(http.MethodGet, path, nil, wrong...)
+		requireError(t, a, http.StatusUnauthorized)
+		require.NotContains(t, a.body, "Wrong-Secret")
+	}
+	requireError(t, g.chat("{broken", wrong...), http.StatusUnauthorized)
+	requireError(t, g.chat(chatBody), http.StatusUnauthorized)
+	requireError(t, g.chat(chatBody, "Authorization", "Bearer "+clientKey, "X-Api-Key", "second"), http.StatusUnauthorized)
+	for _, path := range []string{"/", "/healthz", "/metrics", "/readyz"} {
+		require.NotEqual(t, http.StatusUnauthorized, g.do(http.MethodGet, path, nil).StatusCode, "%s needs no key", path)
+	}
+	for _, secret := range []string{clientKey[:9], "Wrong-Sec"} {
+		require.NotContains(t, g.log.String(), secret)
+	}
+}
+
+// Bodies and headers are in no log line, whatever the level (AUTH-04, R-371).
+func TestNothingOfTheClientIsLogged(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.Debug, c.MaxBody = true, 1000 })
+	g.work(echo)
+	const secret = "Very-Private-0123456789"
+	for _, body := range []string{wrap(secret), wrap(secret) + "}", `{"` + secret + `"`, wrap(strings.Repeat(secret, 100)), `{"model":"` + secret + `"}`} {
+		g.chat(body, "Cookie", secret, "X-Custom", secret, "X-Request-Id", "a "+secret)
+		g.do(http.MethodGet, "/"+secret+"?"+secret, nil)
+	}
+	_ = exchange(t, g.addr, "GET / HTTP/1.1\r\nHost: x\r\nbroken "+secret+"\r\n\r\n", 1)
+	require.NotContains(t, g.log.String(), secret)
+	require.Contains(t, g.log.String(), "level=DEBUG")
+}
+
+// adminRoutes are routes of R-330, known here or not.
+var adminRoutes = []struct{ method, path string }{
+	{http.MethodGet, "/v1/admin"}, {http.MethodGet, "/v1/admin/"}, {http.MethodGet, "/v1/admin/stats"}, {http.MethodGet, "/v1/admin/dashboard"},
+	{http.MethodGet, "/v1/admin/status"}, {http.MethodGet, "/v1/admin/logs"}, {http.MethodPost, "/v1/admin/logs/clear"},
+	{http.MethodDelete, "/v1/admin/comm-logs"}, {http.MethodPost, "/v1/admin/keys"}, {http.MethodPut, "/v1/admin/settings"},
+	{http.MethodOptions, "/v1/admin/status"}, {http.MethodGet, "/v1//admin/status"}, {http.MethodGet, "/v1/x/../admin/status"},
+	{http.MethodGet, "/v1/%61dmin/status"}, {http.MethodPost, "/v1/admin/install/rm-rf"},
+}
+
+// ADMIN-01: without a configured key everything is closed, whatever the request carries.
+func TestAdminIsClosedWithoutAKey(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	for _, r := range adminRoutes {
+		requireError(t, g.do(r.method, r.path, nil), http.StatusServiceUnavailable)
+		requireError(t, g.do(r.method, r.path, strings.NewReader("{broken"), "X-Admin-Key", "anything"), http.StatusServiceUnavailable)
+		requireError(t, g.do(r.method, r.path, nil, "X-Admin-Key", ""), http.StatusServiceUnavailable)
+	}
+}
+
+// ADMIN-02, R-332: the key decides before anything else of the request is looked at.
+func TestAdminKey(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) {
+		c.AdminKey, c.ClientKeys, c.CORSOrigins = adminKey, []string{clientKey}, []string{origin, "*"}
+	})
+	serve(t, g, "dispatcher", map[string]string{"status": `{"status":"ok","n":1.0}`})
+	for _, r := range adminRoutes {
+		requireError(t, g.do(r.method, r.path, nil), http.StatusUnauthorized)
+		requireError(t, g.do(r.method, r.path, nil, "Authorization", "Bearer "+clientKey), http.StatusUnauthorized)
+		a := g.do(r.method, r.path, strings.NewReader("{broken"), "X-Admin-Key", strings.ToLower(adminKey), "Origin", origin)
+		requireError(t, a, http.StatusUnauthorized)
+		require.Empty(t, a.Header.Get("Access-Control-Allow-Origin"), "R-383")
+	}
+	a := g.do(http.MethodGet, "/v1/admin/status", nil, "X-Admin-Key", adminKey, "Origin", origin)
+	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+	require.Equal(t, `{"status":"ok","n":1.0}`, a.body, "the answer is passed on as it is")
+	require.Empty(t, a.Header.Get("Access-Control-Allow-Origin"))
+	require.NotContains(t, g.log.String(), adminKey[:9])
+	require.NotContains(t, g.log.String(), strings.ToLower(adminKey)[:9])
+	require.Contains(t, g.log.String(), "wrong admin key")
+}
+
+// R-331: guessing is slowed down.
+func TestAdminGuessing(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.AdminKey = adminKey })
+	for range 40 {
+		g.do(http.MethodGet, "/v1/admin/status", nil, "X-Admin-Key", "guess")
+	}
+	a := g.do(http.MethodGet, "/v1/admin/status", nil, "X-Admin-Key", "guess")
+	requireError(t, a, http.StatusTooManyRequests)
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
+	require.Equal(t, 30, strings.Count(g.log.String(), "wrong admin key"))
+}
+
+// serve answers queries with fixed texts.
+func serve(t *testing.T, g *gateway, service string, answers map[string]string) <-chan string {
+	t.Helper()
+	questions := make(chan string, 16)
+	ops := map[string]bus.QueryHandler{}
+	for op, text := range answers {
+		ops[op] = func(_ context.Context, data []byte) ([]byte, error) {
+			questions <- string(data)
+			if text == "refuse" {
+				return nil, &bus.QueryError{Code: "404", Message: "no such thing"}
+			}
+			if text == "" {
+				return nil, &bus.QueryError{Code: "500", Message: "secret detail"}
+			}
+			return []byte(text), nil
+		}
+	}
+	s, err := g.worker.Serve(t.Context(), service, "1.0.0", ops)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Stop()) })
+	return questions
+}
+
+// ADMIN-03, ADMIN-04, R-339.
+func TestAdminQueries(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.Debug = true })
+	a := g.do(http.MethodGet, "/v1/admin/status", nil)
+	message, _ := requireError(t, a, http.StatusServiceUnavailable)
+	require.Contains(t, message, "dispatcher")
+
+	questions := serve(t, g, "session-writer", map[string]string{"stats": `{"total_requests":1}`, "logs": `[]`, "clear_logs": `{"status":"success"}`})
+	require.Equal(t, `{"total_requests":1}`, g.do(http.MethodGet, "/v1/admin/stats", nil).body)
+	<-questions
+	for query, limit := range map[string]int{"": 50, "?limit=5": 5, "?limit=0": 1, "?limit=-3": 1, "?limit=5000": 1000, "?limit=99999999999999999999": 1000} {
+		a = g.do(http.MethodGet, "/v1/admin/logs"+query, nil)
+		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+		require.Equal(t, `[]`, a.body)
+		var q struct{ Limit int }
+		require.NoError(t, json.Unmarshal([]byte(<-questions), &q))
+		require.Equal(t, limit, q.Limit, query)
+	}
+	requireError(t, g.do(http.MethodGet, "/v1/admin/logs?limit=many", nil), http.StatusBadRequest)
+	require.Equal(t, http.StatusOK, g.do(http.MethodPost, "/v1/admin/logs/clear", nil).StatusCode)
+	requireError(t, g.do(http.MethodGet, "/v1/admin/logs/clear", nil), http.StatusMethodNotAllowed)
+	requireError(t, g.do(http.MethodGet, "/v1/admin/unknown", nil), http.StatusNotFound)
+}
+
+func TestAdminQueriesThatFail(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.Debug = true })
+	serve(t, g, "session-writer", map[string]string{"stats": "refuse", "logs": ""})
+	message, _ := requireError(t, g.do(http.MethodGet, "/v1/admin/stats", nil), http.StatusNotFound)
+	require.Equal(t, "no such thing", message)
+	message, _ = requireError(t, g.do(http.MethodGet, "/v1/admin/logs", nil), http.StatusInternalServerError)
+	require.Equal(t, "Internal server error", message) // R-042
+}
+
+// HDR-08, HDR-08b, HDR-08c.
+func TestCORS(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) {
+		c.ClientKeys, c.CORSOrigins = []string{clientKey}, []string{"https://other.example", origin}
+	})
+	preflight := []string{"Origin", origin, "Access-Control-Request-Method", "POST", "Access-Control-Request-Headers", "authorization,x-stainless-os"}
+	a := g.do(http.MethodOptions, "/v1/chat/completions", nil, preflight...)
+	require.Equal(t, http.StatusNoContent, a.StatusCode)
+	require.Equal(t, origin, a.Header.Get("Access-Control-Allow-Origin"))
+	require.Equal(t, "authorization,x-stainless-os", a.Header.Get("Access-Control-Allow-Headers"))
+	require.Contains(t, a.Header.Get("Access-Control-Allow-Methods"), "POST")
+	require.Equal(t, "Origin", a.Header.Get("Vary"))
+
+	a = g.chat(chatBody, "Origin", origin, "Authorization", "Bearer wrong")
+	requireError(t, a, http.StatusUnauthorized)
+	require.Equal(t, origin, a.Header.Get("Access-Control-Allow-Origin"), "the page can read why")
+	require.Contains(t, a.Header.Get("Access-Control-Expose-Headers"), "X-Request-Id")
+
+	for _, evil := range []string{"https://evil.example", "https://app.example.evil", "null", strings.ToUpper(origin), origin + "/"} {
+		for _, a := range []answer{
+			g.do(http.MethodOptions, "/v1/chat/completions", nil, "Origin", evil, "Access-Control-Request-Method", "POST"),
+			g.chat(chatBody, "Origin", evil),
+		} {
+			for _, name := range []string{"Access-Control-Allow-Origin", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers"} {
+				require.Empty(t, a.Header.Get(name), evil)
+			}
+		}
+	}
+	require.Equal(t, http.StatusNotFound, g.do(http.MethodOptions, "/v1/unknown", nil, preflight...).StatusCode)
+	require.Equal(t, http.StatusNoContent, g.do(http.MethodOptions, "/v1/models", nil).StatusCode, "without an origin it is a plain question")
+}
+
+func TestCORSForAll(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.CORSOrigins = []string{"*"} })
+	require.Equal(t, origin, g.do(http.MethodGet, "/v1/models", nil, "Origin", origin).Header.Get("Access-Control-Allow-Origin"))
+	require.Empty(t, g.do(http.MethodGet, "/v1/models", nil).Header.Get("Access-Control-Allow-Origin"))
+	require.Empty(t, setup(t, nil).do(http.MethodGet, "/v1/models", nil, "Origin", origin).Header.Get("Vary"), "off by default")
+}
