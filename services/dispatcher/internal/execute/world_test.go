@@ -57,7 +57,7 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 		if !ok {
 			continue
 		}
-		w.stops = append(w.stops, w.net.Serve(t, id, w.count(id, h)))
+		w.stops = append(w.stops, w.net.Serve(id, w.count(id, h)))
 		c := &execute.Channel{
 			ID: id, Provider: "p" + id, Model: "real-" + id, URL: "http://" + id + "/v1/chat/completions", Key: "key-of-" + id,
 			HeadersTimeout: 240 * time.Second, RequestTimeout: 300 * time.Second,

@@ -10,7 +10,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"testing"
 )
 
 // Network serves one handler per host name.
@@ -19,12 +18,11 @@ type Network struct {
 	hosts map[string]*listener
 }
 
-// New gives an empty network. Everything on it ends with the test.
+// New gives an empty network.
 func New() *Network { return &Network{hosts: map[string]*listener{}} }
 
 // Serve answers requests to host with handler until the returned function is called.
-func (n *Network) Serve(tb testing.TB, host string, handler http.Handler) (stop func()) {
-	tb.Helper()
+func (n *Network) Serve(host string, handler http.Handler) (stop func()) {
 	l := &listener{conns: make(chan net.Conn), closed: make(chan struct{}), addr: addr(host)}
 	n.mu.Lock()
 	n.hosts[host] = l

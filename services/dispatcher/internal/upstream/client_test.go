@@ -152,7 +152,7 @@ func TestHeaderTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := pipenet.New()
-		defer n.Serve(t, "u", hang(false))()
+		defer n.Serve("u", hang(false))()
 		c := upstream.New(upstream.Config{Dial: n.Dial})
 		defer c.Close()
 		start := time.Now()
@@ -167,7 +167,7 @@ func TestTotalTimeout(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := pipenet.New()
-		defer n.Serve(t, "u", hang(true))()
+		defer n.Serve("u", hang(true))()
 		c := upstream.New(upstream.Config{Dial: n.Dial})
 		defer c.Close()
 		start := time.Now()
@@ -185,7 +185,7 @@ func TestClientGoneEndsTheRead(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := pipenet.New()
-		defer n.Serve(t, "u", hang(true))()
+		defer n.Serve("u", hang(true))()
 		c := upstream.New(upstream.Config{Dial: n.Dial})
 		defer c.Close()
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -202,7 +202,7 @@ func TestDrainGivesUp(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		n := pipenet.New()
-		defer n.Serve(t, "u", hang(true))()
+		defer n.Serve("u", hang(true))()
 		c := upstream.New(upstream.Config{Dial: n.Dial})
 		defer c.Close()
 		resp, err := c.Do(t.Context(), call("http://u/v1"))
