@@ -33,6 +33,7 @@ const testWait = 20 * time.Second
 type gateway struct {
 	t       testing.TB
 	ingress *ingress.Ingress
+	nats    bus.InProcess
 	worker  *bus.Bus
 	url     string
 	addr    string
@@ -71,7 +72,7 @@ func connect(t testing.TB, server bus.InProcess, name string) *bus.Bus {
 func setup(t testing.TB, change func(*ingress.Config)) *gateway {
 	t.Helper()
 	server := natstest.Start(t)
-	g := &gateway{t: t, log: &output{}, worker: connect(t, server, "worker"), metrics: prometheus.NewRegistry()}
+	g := &gateway{t: t, nats: server, log: &output{}, worker: connect(t, server, "worker"), metrics: prometheus.NewRegistry()}
 	cfg := ingress.Config{ID: "ingress-test", Addr: "127.0.0.1:0", QueueTimeout: testWait, Gatherer: g.metrics, Version: "1.2.3"}
 	if change != nil {
 		change(&cfg)

@@ -1,0 +1,426 @@
+package ingress_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/ingress"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+)
+
+func receive[T any](t *testing.T, ch <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(testWait):
+		t.Fatal("nothing arrived")
+		panic("unreachable")
+	}
+}
+
+// open begins a streamed request and gives its connection, after the status line and headers.
+func open(t *testing.T, g *gateway) (io.Closer, *bufio.Reader) {
+	t.Helper()
+	conn := dial(t, g.addr)
+	_, err := io.WriteString(conn, rawChat("", streamBody))
+	require.NoError(t, err)
+	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	return conn, bufio.NewReader(resp.Body)
+}
+
+// publish sends frames as no bus would, in the protocol of NATS, and returns when the server has them.
+func (g *gateway) publish(req *contract.Request, list ...contract.Frame) error {
+	conn, err := g.nats.InProcessConn()
+	if err != nil {
+		return err
+	}
+	defer conn.Close() //nolint:errcheck // nothing is left to be said
+	var msg []byte
+	for _, f := range list {
+		msg = contract.AppendFrame(msg, f)
+	}
+	in := bufio.NewReader(conn)
+	if _, err := in.ReadString('\n'); err != nil { // INFO
+		return err
+	}
+	text := fmt.Sprintf("CONNECT {\"verbose\":false}\r\nPUB %s %d\r\n%s\r\nPING\r\n", subject.Reply(req.Ingress, req.ID), len(msg), msg)
+	if _, err := io.WriteString(conn, text); err != nil {
+		return err
+	}
+	line, err := in.ReadString('\n')
+	if err == nil && line != "PONG\r\n" {
+		err = errors.New(line)
+	}
+	return err
+}
+
+// CXL-05: what a worker sends reaches the client at once.
+func TestEventsAreNotHeldBack(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	next := make(chan string)
+	g.work(func(ctx context.Context, r *reply) {
+		_ = r.head("text/event-stream; charset=utf-8")
+		_ = r.Flush() // the headers alone are sent, too
+		for text := range next {
+			_ = r.send(ctx, text)
+		}
+		_ = r.end()
+	})
+	conn, body := open(t, g)
+	defer conn.Close() //nolint:errcheck // only read
+	for i := range 3 {
+		text := fmt.Sprintf("data: %d\n\n", i)
+		next <- text
+		got := make([]byte, len(text))
+		_, err := io.ReadFull(body, got)
+		require.NoError(t, err)
+		require.Equal(t, text, string(got))
+	}
+	close(next)
+	rest, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.Empty(t, rest)
+}
+
+// R-012, CXL-01: a client that leaves is noticed within a second, before the first byte and after it.
+func TestClientLeaves(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	for _, committed := range []bool{false, true} {
+		for _, reset := range []bool{false, true} {
+			t.Run(fmt.Sprintf("committed=%t reset=%t", committed, reset), func(t *testing.T) {
+				g := g
+				if committed || reset {
+					g = setup(t, nil)
+				}
+				begun, cancelled := make(chan struct{}), make(chan struct{})
+				g.work(func(ctx context.Context, r *reply) {
+					if committed {
+						_ = r.head("text/event-stream")
+						_ = r.send(ctx, "data: x\n\n")
+					}
+					close(begun)
+					<-r.gone
+					close(cancelled)
+				})
+				conn := dial(t, g.addr)
+				_, err := io.WriteString(conn, rawChat("", streamBody))
+				require.NoError(t, err)
+				receive(t, begun)
+				if committed {
+					_, err := conn.Read(make([]byte, 10))
+					require.NoError(t, err)
+				}
+				if reset {
+					require.NoError(t, conn.SetLinger(0))
+				}
+				left := time.Now()
+				require.NoError(t, conn.Close())
+				receive(t, cancelled)
+				require.Less(t, time.Since(left), time.Second)
+				require.Eventually(t, func() bool {
+					return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
+				},
+					testWait, 10*time.Millisecond)
+				require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, "hydra_ingress_in_flight 0")
+			})
+		}
+	}
+}
+
+// A client that has sent its next request already has not left.
+func TestPipeliningIsNotLeaving(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	g.work(func(ctx context.Context, r *reply) {
+		select {
+		case <-r.gone:
+			return
+		case <-time.After(time.Second): // several looks at the connection
+		}
+		echo(ctx, r)
+	})
+	for _, a := range exchange(t, g.addr, rawChat("", chatBody)+rawChat("", streamBody), 2) {
+		require.Equal(t, http.StatusOK, a.StatusCode)
+	}
+}
+
+// R-040, SES-06 and delivery rule 3: what goes wrong between worker and client is never silent.
+func TestBrokenAnswers(t *testing.T) {
+	t.Parallel()
+	const ok = contract.FrameData
+	head := func(kind string) contract.Frame {
+		return contract.Frame{Kind: contract.FrameHead, Attempt: 1, Payload: fmt.Appendf(nil, `{"status":200,"header":[["Content-Type",%q]]}`, kind)}
+	}
+	frame := func(kind contract.FrameKind, attempt, seq uint64, text string) contract.Frame {
+		return contract.Frame{Kind: kind, Attempt: attempt, Seq: seq, Payload: []byte(text)}
+	}
+	const events, plain = "text/event-stream", "application/json"
+	tests := map[string]struct {
+		frames []contract.Frame
+		claim  uint64
+		status int
+		body   string // what comes before the error event of a stream
+	}{
+		"gap in a stream":         {[]contract.Frame{head(events), frame(ok, 1, 1, "data: a\n\n"), frame(ok, 1, 3, "data: c\n\n")}, 0, 200, "data: a\n\n"},
+		"gap in the middle":       {[]contract.Frame{head(events), frame(ok, 1, 1, "data: {\"a"), frame(ok, 1, 3, "data: c\n\n")}, 0, 200, "data: {\"a\n\n"},
+		"gap in a whole answer":   {[]contract.Frame{head(plain), frame(ok, 1, 1, "{}"), frame(contract.FrameEnd, 1, 3, "{}")}, 0, 503, ""},
+		"gap before the head":     {[]contract.Frame{frame(ok, 1, 1, "data: a\n\n")}, 0, 503, ""},
+		"head that can't be read": {[]contract.Frame{frame(contract.FrameHead, 1, 0, "{")}, 0, 503, ""},
+		"head with a bad status":  {[]contract.Frame{frame(contract.FrameHead, 1, 0, `{"status":42}`)}, 0, 503, ""},
+		"worker of a stream died": {[]contract.Frame{head(events), frame(ok, 1, 1, "data: a\n\n")}, 2, 200, "data: a\n\n"},
+		"worker of a whole died":  {[]contract.Frame{head(plain), frame(ok, 1, 1, "{")}, 2, 503, ""},
+		"more than the window":    {[]contract.Frame{head(plain), frame(ok, 1, 1, strings.Repeat("x", 3<<20))}, 0, 503, ""},
+		"older attempt answers":   {[]contract.Frame{head(events), frame(ok, 0, 7, "data: old\n\n"), frame(ok, 1, 2, "")}, 0, 200, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := setup(t, nil)
+			cancelled := make(chan struct{})
+			g.work(func(ctx context.Context, r *reply) {
+				if err := g.publish(r.work.Request, tt.frames...); err != nil {
+					t.Error(err)
+				}
+				if tt.claim != 0 {
+					<-time.After(200 * time.Millisecond) // claims and frames come on two ways
+					v, err := g.worker.Claim(ctx, r.work.Request, tt.claim)
+					if v != contract.VerdictStop || err != nil && ctx.Err() == nil {
+						t.Error(v, err)
+					}
+				}
+				<-r.gone
+				close(cancelled)
+			})
+			a := g.chat(streamBody)
+			require.Equal(t, tt.status, a.StatusCode, a.body)
+			if tt.status != 200 {
+				_, code := requireError(t, a, tt.status)
+				require.Equal(t, "answer_lost", code)
+				require.NotEmpty(t, a.Header.Get("Retry-After"))
+			} else {
+				event, found := strings.CutPrefix(a.body, tt.body)
+				require.True(t, found, a.body)
+				require.True(t, strings.HasPrefix(event, `data: {"error":{"message":`), event)
+				require.True(t, strings.HasSuffix(event, "\n\n"))
+				require.Equal(t, 1, strings.Count(event, "data:"))
+				require.NotContains(t, a.body, "[DONE]")
+			}
+			receive(t, cancelled)
+		})
+	}
+}
+
+// Delivery rule 3: a redelivery runs when nothing is committed, and the lost attempt can't disturb it any more.
+func TestRedelivery(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	g.work(func(ctx context.Context, r *reply) {
+		req := r.work.Request
+		v, err := g.worker.Claim(ctx, req, 2)
+		if v != contract.VerdictRun || err != nil {
+			t.Error(v, err)
+		}
+		second := g.worker.OpenReply(req, 2, func() {})
+		defer second.Close()
+		_ = r.head("application/json") // the first attempt is alive after all
+		_ = r.send(ctx, "old")
+		_ = second.Head(contract.Head{Status: 201, Header: [][2]string{{"Content-Type", "text/plain"}, {"x-CaSe", "kept"}}})
+		_ = second.Data(ctx, []byte("new"))
+		_ = second.End(contract.End{})
+		_ = second.Flush()
+		if v, err := g.worker.Claim(ctx, req, 1); v != contract.VerdictStop || err != nil {
+			t.Error(v, err)
+		}
+	})
+	a := g.chat(chatBody)
+	require.Equal(t, 201, a.StatusCode)
+	require.Equal(t, "new", a.body)
+	require.Equal(t, "text/plain", a.Header.Get("Content-Type"))
+	v, err := g.worker.Claim(t.Context(), &contract.Request{ID: "unknown", Ingress: "ingress-test"}, 2)
+	require.NoError(t, err)
+	require.Equal(t, contract.VerdictStop, v)
+}
+
+// Delivery rule 5: a request that no worker takes is refused after the queue time.
+func TestQueueTimeout(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.QueueTimeout = 200 * time.Millisecond })
+	begin := time.Now()
+	a := g.chat(chatBody)
+	_, code := requireError(t, a, http.StatusServiceUnavailable)
+	require.Equal(t, "queue_timeout", code)
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
+	require.Less(t, time.Since(begin), 5*time.Second)
+	ran := make(chan time.Time, 1)
+	g.work(func(_ context.Context, r *reply) { ran <- r.work.Request.StartBy })
+	require.True(t, receive(t, ran).Before(time.Now()), "a worker sees that it is too late")
+}
+
+// SES-06: a worker is not told to go on before the client has taken what it sent, and no more than that is held.
+func TestSlowReader(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	const size = 24 << 20
+	var sent atomic.Int64
+	g.work(func(ctx context.Context, r *reply) {
+		_ = r.head("text/event-stream")
+		event := []byte("data: " + strings.Repeat("x", 64<<10-8) + "\n\n")
+		for sent.Load() < size {
+			if err := r.Data(ctx, event); err != nil {
+				t.Error(err)
+				return
+			}
+			_ = r.Flush()
+			sent.Add(int64(len(event)))
+		}
+		_ = r.end()
+	})
+	conn, body := open(t, g)
+	defer conn.Close() //nolint:errcheck // only read
+	last := int64(-1)
+	require.Eventually(t, func() bool { // until nothing moves
+		now := sent.Load()
+		still := now == last
+		last = now
+		return still && now > 0
+	}, testWait, 300*time.Millisecond)
+	require.Less(t, sent.Load(), int64(size), "the worker waits for the client")
+	n, err := io.Copy(io.Discard, body)
+	require.NoError(t, err)
+	require.Equal(t, int64(size), n)
+}
+
+// A large answer that is no stream has credit while it is collected, and arrives whole.
+func TestLargeAnswer(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	want := bytes.Repeat([]byte("0123456789abcdef"), 5<<20/16+1)
+	g.work(func(ctx context.Context, r *reply) {
+		_ = r.head("application/json")
+		if err := r.Data(ctx, want); err != nil {
+			t.Error(err)
+		}
+		_ = r.end()
+	})
+	for range 2 {
+		a := g.chat(chatBody)
+		require.Equal(t, int64(len(want)), a.ContentLength)
+		require.True(t, bytes.Equal(want, []byte(a.body)))
+	}
+}
+
+func TestEndlessAnswerIsCut(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	g.work(func(ctx context.Context, r *reply) {
+		_ = r.head("application/json")
+		chunk := make([]byte, 1<<20)
+		for r.Data(ctx, chunk) == nil {
+			_ = r.Flush()
+		}
+	})
+	requireError(t, g.chat(chatBody), http.StatusServiceUnavailable)
+}
+
+// A silent stream is kept alive by comments, between events only and not before the commit.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.Heartbeat = 500 * time.Millisecond })
+	release := make(chan struct{})
+	g.work(func(ctx context.Context, r *reply) {
+		<-time.After(time.Second) // nothing is sent before the commit
+		_ = r.head("text/event-stream")
+		_ = r.send(ctx, "data: one\n\n")
+		<-release
+		_ = r.send(ctx, "data: ")
+		<-time.After(1500 * time.Millisecond) // in the middle of an event
+		_ = r.send(ctx, "two\n\n")
+		_ = r.end()
+	})
+	conn, body := open(t, g)
+	defer conn.Close() //nolint:errcheck // only read
+	first := make([]byte, len("data: one\n\n: ping\n\n: ping\n\n"))
+	_, err := io.ReadFull(body, first)
+	require.NoError(t, err)
+	require.Equal(t, "data: one\n\n: ping\n\n: ping\n\n", string(first))
+	close(release)
+	rest, err := io.ReadAll(body)
+	require.NoError(t, err)
+	require.Equal(t, "data: two\n\n", strings.ReplaceAll(string(rest), ": ping\n\n", ""))
+	require.Contains(t, string(rest), "data: two\n\n")
+}
+
+// A client of HTTP/1.0 knows no chunks: its stream ends with the connection.
+func TestHTTP10(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	g.work(echo)
+	for _, body := range []string{streamBody, chatBody} {
+		conn := dial(t, g.addr)
+		_, err := io.WriteString(conn, strings.Replace(rawChat("Connection: keep-alive\r\n", body), "HTTP/1.1", "HTTP/1.0", 1))
+		require.NoError(t, err)
+		in := bufio.NewReader(conn)
+		resp, err := http.ReadResponse(in, nil)
+		require.NoError(t, err)
+		require.Equal(t, http.StatusOK, resp.StatusCode)
+		require.Empty(t, resp.TransferEncoding)
+		text, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Contains(t, []string{answerJSON, "data: one\n\ndata: two\n\ndata: [DONE]\n\n"}, string(text))
+		if body == streamBody {
+			_, err = conn.Read(make([]byte, 1))
+			require.ErrorIs(t, err, io.EOF)
+		}
+	}
+	require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, "hydra_ingress_in_flight 0")
+}
+
+// R-014: a body above the payload limit of NATS arrives byte for byte.
+func TestLargeRequest(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	body := wrap(strings.Repeat("A", 12<<20))
+	got := make(chan bool, 1)
+	g.work(func(ctx context.Context, r *reply) {
+		got <- string(r.work.Body) == body
+		echo(ctx, r)
+	})
+	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
+	require.True(t, receive(t, got))
+}
+
+// A full stream of requests refuses new ones instead of losing old ones.
+func TestPipelineIsFull(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.QueueTimeout = 500 * time.Millisecond })
+	filler := bytes.Repeat([]byte("x"), 7<<20)
+	for i := 0; ; i++ {
+		err := g.worker.PublishWork(t.Context(), subject.Enriched, &contract.Request{ID: fmt.Sprint(i), Ingress: "x"}, filler)
+		if errors.Is(err, bus.ErrWorkFull) {
+			break
+		}
+		require.NoError(t, err)
+	}
+	a := g.chat(wrap(strings.Repeat("A", 7<<20)))
+	requireError(t, a, http.StatusServiceUnavailable)
+	require.NotEmpty(t, a.Header.Get("Retry-After"))
+	require.Contains(t, a.body, "no more requests")
+}
