@@ -52,7 +52,7 @@ var kinds = map[Kind]kindInfo{
 }
 
 // Fault is an error with a public face. Message, Param and Code reach the client as they are; Cause never does.
-type Fault struct {
+type Fault struct { //nolint:errname // the package says it
 	Kind       Kind
 	Message    string
 	Param      string        // name of the request field at fault, or ""

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 )
@@ -54,15 +55,14 @@ func Run(ctx context.Context, log *slog.Logger, soft time.Duration, fail <-chan 
 		case err = <-fail:
 		}
 	}
-	return errors.Join(err, stop(log, soft, services[:started]))
+	return errors.Join(err, stop(context.WithoutCancel(ctx), log, soft, services[:started]))
 }
 
-func stop(log *slog.Logger, soft time.Duration, services []Named) error {
-	ctx, cancel := context.WithTimeout(context.Background(), soft)
+func stop(ctx context.Context, log *slog.Logger, soft time.Duration, services []Named) error {
+	ctx, cancel := context.WithTimeout(ctx, soft)
 	defer cancel()
 	var errs []error
-	for i := len(services) - 1; i >= 0; i-- {
-		s := services[i]
+	for _, s := range slices.Backward(services) {
 		if err := stopOne(ctx, s); err != nil {
 			errs = append(errs, err)
 			continue

@@ -114,7 +114,7 @@ func TestRunServesUntilToldToStop(t *testing.T) {
 	<-p.stopped
 	require.True(t, strings.HasPrefix(p.parts.ID, "probe-"))
 	require.NotContains(t, p.parts.ID, ".")
-	require.NotEqual(t, process.NewID("probe"), process.NewID("probe"))
+	require.NotEqual(t, p.parts.ID, process.NewID("probe"))
 	require.Contains(t, out.String(), "[llm-proxy] config: warning: ")
 	require.Contains(t, out.String(), "colour")
 	require.Empty(t, errOut.String())

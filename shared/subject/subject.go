@@ -31,7 +31,7 @@ const (
 	// AllCancels matches the cancellation of any request.
 	AllCancels = "hydra.v1.cancel.*"
 	// AllCredits matches the flow-control credit of any request.
-	AllCredits = "hydra.v1.credit.*"
+	AllCredits = "hydra.v1.credit.*" //nolint:gosec // a subject, no credential
 )
 
 // Streams.

@@ -46,7 +46,7 @@ func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() 
 	if cfg.Format == "json" {
 		handler = slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})
 	} else {
-		handler = tint.NewHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano})
+		handler = tint.NewTextHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano})
 	}
 	return slog.New(requestHandler{handler}), closeLog, nil
 }
@@ -95,5 +95,5 @@ func Event(ctx context.Context, log *slog.Logger, level slog.Level, event string
 		}
 		fmt.Fprintf(&b, " %v=%s", pairs[i], value)
 	}
-	log.Log(ctx, level, b.String())
+	log.Log(ctx, level, b.String()) //nolint:sloglint // the line is the message, by R-370
 }

@@ -30,7 +30,7 @@ type Server struct {
 // of Handle; without either the answer is 500. A first set of answers may be queued here.
 func Start(tb testing.TB, answers ...Answer) *Server {
 	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // returns at once
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatalf("listening for the fake upstream: %v", err)
 	}

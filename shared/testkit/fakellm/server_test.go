@@ -19,18 +19,22 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-func post(t *testing.T, ctx context.Context, s *fakellm.Server, body string) (*http.Response, error) {
-	t.Helper()
+// post sends one request and reads its answer.
+func post(ctx context.Context, s *fakellm.Server, body string) (status int, header http.Header, answer string, err error) {
 	tr := &http.Transport{}
-	t.Cleanup(tr.CloseIdleConnections)
+	defer tr.CloseIdleConnections()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL()+"/v1/chat/completions?x=1", strings.NewReader(body))
-	require.NoError(t, err)
+	if err != nil {
+		return 0, nil, "", err
+	}
 	req.Header.Set("Authorization", "Bearer k1")
 	resp, err := (&http.Client{Transport: tr}).Do(req)
-	if err == nil {
-		t.Cleanup(func() { _ = resp.Body.Close() })
+	if err != nil {
+		return 0, nil, "", err
 	}
-	return resp, err
+	defer resp.Body.Close() //nolint:errcheck // only read
+	data, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, resp.Header, string(data), err
 }
 
 func TestAnswersComeFromTheQueueThenTheFunction(t *testing.T) {
@@ -38,20 +42,16 @@ func TestAnswersComeFromTheQueueThenTheFunction(t *testing.T) {
 	s := fakellm.Start(t, fakellm.JSON(http.StatusTeapot, `{"a": 1}`))
 	s.Handle(fakellm.Talk("hello world"))
 
-	resp, err := post(t, t.Context(), s, `{"model":"m"}`)
+	status, _, body, err := post(t.Context(), s, `{"model":"m"}`)
 	require.NoError(t, err)
-	body, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Equal(t, http.StatusTeapot, resp.StatusCode)
-	require.Equal(t, `{"a": 1}`, string(body))
+	require.Equal(t, http.StatusTeapot, status)
+	require.Equal(t, `{"a": 1}`, body)
 
-	resp, err = post(t, t.Context(), s, `{"model":"m","stream":true}`)
+	_, header, body, err := post(t.Context(), s, `{"model":"m","stream":true}`)
 	require.NoError(t, err)
-	body, err = io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
-	require.Equal(t, 5, strings.Count(string(body), "data: "))
-	require.True(t, strings.HasSuffix(string(body), "data: [DONE]\n\n"))
+	require.Equal(t, "text/event-stream", header.Get("Content-Type"))
+	require.Equal(t, 5, strings.Count(body, "data: "))
+	require.True(t, strings.HasSuffix(body, "data: [DONE]\n\n"))
 
 	seen := s.Requests()
 	require.Len(t, seen, 2)
@@ -79,11 +79,8 @@ func TestBrokenEnds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := fakellm.Start(t, tt.answer)
-			resp, err := post(t, t.Context(), s, `{}`)
-			if !tt.early {
-				require.NoError(t, err)
-				_, err = io.ReadAll(resp.Body)
-			}
+			status, _, _, err := post(t.Context(), s, `{}`)
+			require.Equal(t, tt.early, status == 0)
 			require.Error(t, err)
 			require.True(t, tt.check(err), "%v", err)
 		})
@@ -96,7 +93,7 @@ func TestTheClientLeaves(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var calling sync.WaitGroup
 	calling.Go(func() {
-		if _, err := post(t, ctx, s, `{}`); !errors.Is(err, context.Canceled) {
+		if _, _, _, err := post(ctx, s, `{}`); !errors.Is(err, context.Canceled) {
 			t.Errorf("unexpected end: %v", err)
 		}
 	})
@@ -114,8 +111,11 @@ func TestChunksArriveAsTheyAreWritten(t *testing.T) {
 	s := fakellm.Start(t, fakellm.Stream("a", "b").First(2, fakellm.Hang))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	resp, err := post(t, ctx, s, `{"stream":true}`)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL(), strings.NewReader(`{"stream":true}`))
 	require.NoError(t, err)
+	resp, err := (&http.Client{Transport: &http.Transport{}}).Do(req)
+	require.NoError(t, err)
+	defer resp.Body.Close() //nolint:errcheck // only read
 	buf, seen := make([]byte, 4096), ""
 	for !strings.Contains(seen, `"content":"a"`) {
 		n, err := resp.Body.Read(buf)
@@ -132,8 +132,8 @@ func TestEveryRequestIsCounted(t *testing.T) {
 	var calling sync.WaitGroup
 	for range 8 {
 		calling.Go(func() {
-			resp, err := post(t, t.Context(), s, `{}`)
-			if err != nil || resp.StatusCode != http.StatusOK {
+			status, _, _, err := post(t.Context(), s, `{}`)
+			if err != nil || status != http.StatusOK {
 				t.Errorf("unexpected answer: %v", err)
 			}
 		})

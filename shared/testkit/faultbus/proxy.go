@@ -46,7 +46,7 @@ func Start(tb testing.TB, serverURL string, seed uint64, rules ...Rule) *Proxy {
 	}
 	p := &Proxy{listener: ln, server: u.Host, rules: rules, dice: rand.New(rand.NewPCG(seed, seed)), conns: map[net.Conn]struct{}{}}
 	var running sync.WaitGroup
-	running.Go(func() { p.accept(tb, &running) })
+	running.Go(func() { p.accept(tb.Errorf, &running) })
 	tb.Cleanup(func() {
 		_ = ln.Close() // nobody waits for the port
 		p.mu.Lock()
@@ -84,22 +84,22 @@ func (p *Proxy) Cut() {
 	}
 }
 
-func (p *Proxy) accept(tb testing.TB, running *sync.WaitGroup) {
+func (p *Proxy) accept(report func(format string, args ...any), running *sync.WaitGroup) {
 	for {
 		client, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			tb.Errorf("accepting a client of the fault proxy: %v", err)
+			report("accepting a client of the fault proxy: %v", err)
 			return
 		}
-		running.Go(func() { p.serve(tb, client) })
+		running.Go(func() { p.serve(report, client) })
 	}
 }
 
 // serve carries one connection until either side ends it.
-func (p *Proxy) serve(tb testing.TB, client net.Conn) {
+func (p *Proxy) serve(report func(format string, args ...any), client net.Conn) {
 	defer client.Close() //nolint:errcheck // it may be closed already
 	server, err := net.Dial("tcp", p.server)
 	if err != nil {
@@ -116,7 +116,7 @@ func (p *Proxy) serve(tb testing.TB, client net.Conn) {
 		_ = client.Close()
 	})
 	if err := relay(server, client, p.fate); errors.Is(err, errProtocol) {
-		tb.Errorf("relaying NATS messages: %v", err)
+		report("relaying NATS messages: %v", err)
 	}
 	_ = server.Close()
 	back.Wait()

@@ -28,7 +28,7 @@ func compare(tb testing.TB, path string, got []byte, write bool) {
 		}
 		return
 	}
-	want, err := os.ReadFile(path) //nolint:gosec // the test names the file
+	want, err := os.ReadFile(path)
 	if err != nil {
 		tb.Fatalf("reading a golden file (run with -update to create it): %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"text/template"
 	"time"
@@ -113,7 +114,7 @@ func demoSettings(dir string, listen int, mock string) (process.Settings, error)
 func choosePort(ctx context.Context) int {
 	var lc net.ListenConfig
 	for _, p := range []int{demoPort, 0} {
-		ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", fmt.Sprint(p)))
+		ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(p)))
 		if err != nil {
 			continue
 		}

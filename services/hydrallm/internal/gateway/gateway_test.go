@@ -87,7 +87,7 @@ func startOn(t *testing.T, nats string) *bundle {
 	x := &bundle{a: fakellm.Start(t), b: fakellm.Start(t)}
 	s := settings(t, freePort(t), x.a.URL(), x.b.URL())
 	s.NATS.URL = nats
-	ctx, cancel := context.WithCancel(context.Background()) //nolint:usetesting // ends after the cleanup of the test has begun
+	ctx, cancel := context.WithCancel(context.Background())
 	up, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- gateway.Run(ctx, s, slog.New(slog.DiscardHandler), lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
