@@ -34,6 +34,9 @@ func Transport(ctx context.Context, err error) Verdict {
 	return of(Upstream, transportReason(err))
 }
 
+// Ended gives the verdict on an answer that is none although the call went well: it broke off, or there is nothing in it.
+func Ended(err error) Verdict { return of(Upstream, transportReason(err)) }
+
 func transportReason(err error) string {
 	for _, known := range [...]struct {
 		err    error

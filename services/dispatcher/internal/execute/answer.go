@@ -40,7 +40,7 @@ func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Re
 		return v
 	}
 	if !gjson.ValidBytes(body) {
-		return classify.Transport(context.Background(), classify.ErrTruncated)
+		return classify.Ended(classify.ErrTruncated)
 	}
 	a.countUsage(stream.UsageOf(body))
 	if a.req.Stream {
@@ -63,7 +63,7 @@ func (a *attempt) collect(ctx context.Context, resp *upstream.Response, r io.Rea
 		}
 		problem, err := all.Add(event)
 		if err != nil {
-			return classify.Transport(context.Background(), err)
+			return classify.Ended(err)
 		}
 		if problem != nil {
 			if v, bad := a.eventVerdict(resp, problem); bad {
@@ -73,7 +73,7 @@ func (a *attempt) collect(ctx context.Context, resp *upstream.Response, r io.Rea
 	}
 	body, err := all.Completion()
 	if err != nil {
-		return classify.Transport(context.Background(), err)
+		return classify.Ended(err)
 	}
 	a.countUsage(all.Usage())
 	return a.deliver(ctx, contentJSON, body)
@@ -96,5 +96,5 @@ func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) 
 }
 
 func (a *attempt) streamOptions() stream.Options {
-	return stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.IncludeUsage}
+	return stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.IncludeUsage, Choices: a.req.Choices}
 }

@@ -3,9 +3,9 @@ package execute
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
@@ -104,10 +104,9 @@ func (a *attempt) settle(v classify.Verdict) {
 // record adds the call to the ledger.
 func (a *attempt) record(ctx context.Context, v classify.Verdict) {
 	outcome := attemptFailed
-	switch v.Class {
-	case classify.Success:
+	if v.Class == classify.Success {
 		outcome = attemptSuccess
-	case classify.Cancelled:
+	} else if !v.Failed() {
 		outcome = attemptCancelled
 	}
 	a.usage.Attempts = append(a.usage.Attempts, contract.Attempt{
@@ -124,13 +123,13 @@ func (a *attempt) record(ctx context.Context, v classify.Verdict) {
 }
 
 func usageStatus(v classify.Verdict) string {
-	switch v.Class {
-	case classify.Success:
-		return "success"
-	case classify.Cancelled:
-		return "cancelled"
+	if v.Failed() {
+		return "error: " + v.Class.Category()
 	}
-	return "error: " + v.Class.Category()
+	if v.Class == classify.Success {
+		return statusSuccess
+	}
+	return statusCancelled
 }
 
 // exchange makes the call and passes a good answer on.
@@ -223,7 +222,7 @@ func (a *attempt) head(contentType string) contract.Head {
 		{"X-Gateway-Provider", a.Channel.Provider},
 		{"X-Gateway-Upstream", a.Channel.ID},
 		{"X-Gateway-Model", a.Channel.Model},
-		{"X-Gateway-Attempts", fmt.Sprint(len(a.usage.Attempts) + 1)},
+		{"X-Gateway-Attempts", strconv.Itoa(len(a.usage.Attempts) + 1)},
 		{"X-Routing-Reason", a.job.Request.Decision.Reason},
 	}}
 }

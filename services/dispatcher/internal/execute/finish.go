@@ -39,7 +39,7 @@ func (r *run) finish(ctx context.Context, err error) Outcome {
 	if r.usage.Status == "" || f.Kind == fault.Busy {
 		r.usage.Status = "error: " + faultCategory(f)
 	}
-	r.report(ctx, r.refuse(f))
+	r.report(ctx, r.refuse(ctx, f))
 	return Outcome{Usage: r.usage}
 }
 
@@ -51,7 +51,7 @@ const (
 
 // faultCategory names a refusal that no upstream call explains.
 func faultCategory(f *fault.Fault) string {
-	switch f.Kind {
+	switch f.Kind { //nolint:exhaustive // the executor makes no others
 	case fault.ModelNotFound:
 		return "MODEL_NOT_FOUND"
 	case fault.Invalid:
@@ -70,7 +70,7 @@ func (r *run) end(outcome string) error {
 }
 
 // refuse answers with an error. Nothing is committed at this point, so that the status is real (FO-12).
-func (r *run) refuse(f *fault.Fault) error {
+func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", contentJSON}}}
 	if f.RetryAfter > 0 {
 		seconds := int64(math.Ceil(f.RetryAfter.Seconds()))
@@ -79,7 +79,7 @@ func (r *run) refuse(f *fault.Fault) error {
 	if n := len(r.usage.Attempts); n > 0 {
 		head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", strconv.Itoa(n)})
 	}
-	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.Background(), f.AppendJSON(nil))); err != nil {
+	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.WithoutCancel(ctx), f.AppendJSON(nil))); err != nil {
 		return err
 	}
 	if f.Status() >= http.StatusInternalServerError && f.Cause != nil {

@@ -11,10 +11,10 @@ import (
 	"hydrallm/services/dispatcher/internal/keypool"
 )
 
-// pooled gives channel id a pool of n keys: key-0, key-1, ...
-func pooled(id string, n int) func(*execute.Channel) {
+// pooled gives channel a a pool of n keys: key-0, key-1, ...
+func pooled(n int) func(*execute.Channel) {
 	return func(c *execute.Channel) {
-		if c.ID != id {
+		if c.ID != "a" {
 			return
 		}
 		var keys []keypool.Key
@@ -34,30 +34,36 @@ func byKey(answers map[string]handler) handler {
 
 // R-129, R-130, R-161: a refused key rests, the next one answers, and the client notices nothing.
 func TestNextKeyAnswers(t *testing.T) {
+	t.Parallel()
 	bubble(t, map[string]handler{"a": byKey(map[string]handler{"key-0": status(429, "{}"), "key-1": reply("a")}), "b": reply("b")},
-		func(t *testing.T, w *world) {
+		func(w *world) {
+			t := w.t
 			for range 20 {
 				got, _ := w.run(t.Context(), plainBody)
 				require.Contains(t, got.text(), `"content":"a"`)
 			}
 			require.LessOrEqual(t, w.called("a"), 21)
 			require.Zero(t, w.called("b"))
-		}, pooled("a", 2))
+		}, pooled(2))
 }
 
 // R-137: three keys of one channel are one hop; then the next channel has its turn.
 func TestPoolIsOneHop(t *testing.T) {
-	bubble(t, map[string]handler{"a": status(500, "{}"), "b": status(500, "{}"), "c": reply("c")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(500, "{}"), "b": status(500, "{}"), "c": reply("c")}, func(w *world) {
+		t := w.t
 		got, out := w.run(t.Context(), plainBody)
 		require.Contains(t, got.text(), `"content":"c"`)
 		require.Equal(t, 3, w.called("a"))
 		require.Len(t, out.Usage.Attempts, 5)
-	}, pooled("a", 5))
+	}, pooled(5))
 }
 
 // R-171, FO-13: without a usable key nothing is called, and the client learns when it makes sense to come back.
 func TestAllKeysRest(t *testing.T) {
-	bubble(t, map[string]handler{"a": status(429, "{}")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(429, "{}")}, func(w *world) {
+		t := w.t
 		w.run(t.Context(), plainBody)
 		require.Equal(t, 1, w.called("a"))
 		<-time.After(10 * time.Minute)
@@ -66,15 +72,17 @@ func TestAllKeysRest(t *testing.T) {
 		require.Equal(t, "3000", got.header("Retry-After"))
 		require.Empty(t, out.Usage.Attempts)
 		require.Equal(t, 1, w.called("a"))
-	}, pooled("a", 1))
+	}, pooled(1))
 }
 
 // FO-05, R-103: a bad request costs one call, whatever the number of keys.
 func TestBadRequestIsNotSprayed(t *testing.T) {
-	bubble(t, map[string]handler{"a": status(400, `{"error":{"message":"bad"}}`), "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(400, `{"error":{"message":"bad"}}`), "b": reply("b")}, func(w *world) {
+		t := w.t
 		got, _ := w.run(t.Context(), plainBody)
 		require.Equal(t, http.StatusBadRequest, got.head.Status)
 		require.Equal(t, 1, w.called("a"))
 		require.Zero(t, w.called("b"))
-	}, pooled("a", 5))
+	}, pooled(5))
 }

@@ -30,7 +30,7 @@ func (a *attempt) passEvents(ctx context.Context, resp *upstream.Response, body 
 	b := takeBuffers(body)
 	defer b.giveBack()
 	s := &relay{attempt: a, resp: resp, buffers: b, filter: stream.NewFilter(a.streamOptions())}
-	s.gate = newGate(resp.Context(), a.sink, a.head(contentEvents), a.Limits.GateTimeout, a.committed)
+	s.gate = newGate(resp.Context(), a.sink, a.head(contentEvents), a.Limits.GateTimeout, a.committed) //nolint:contextcheck // it lives as long as the call
 	verdict := s.run(ctx)
 	if verdict.Class == classify.Success {
 		resp.Drain(drainLimit)
@@ -121,7 +121,7 @@ func (a *attempt) eventVerdict(resp *upstream.Response, problem []byte) (v class
 	answer.Event = true
 	v = classify.Of(answer)
 	if v.Class == classify.Success && !gjson.ValidBytes(problem) {
-		v = classify.Transport(context.Background(), classify.ErrTruncated)
+		v = classify.Ended(classify.ErrTruncated)
 	}
 	return v, v.Class != classify.Success
 }
@@ -168,7 +168,7 @@ func (s *relay) ended(ctx context.Context, err error) classify.Verdict {
 	case s.filter.Finished():
 		return s.finish(ctx)
 	case ctx.Err() == nil && errors.Is(err, io.EOF):
-		return s.broken(classify.Transport(context.Background(), s.filter.Missing()))
+		return s.broken(classify.Ended(s.filter.Missing()))
 	default:
 		return s.broken(s.cutOff(ctx, s.resp.Context(), err))
 	}
@@ -178,7 +178,7 @@ func (s *relay) ended(ctx context.Context, err error) classify.Verdict {
 func (s *relay) finish(ctx context.Context) classify.Verdict {
 	out, err := s.filter.End(s.out[:0])
 	if err != nil {
-		return s.broken(classify.Transport(context.Background(), err))
+		return s.broken(classify.Ended(err))
 	}
 	verdict := classify.Verdict{Class: classify.Success}
 	s.countUsage(s.filter.Usage())
@@ -204,13 +204,13 @@ func (s *relay) broken(v classify.Verdict) classify.Verdict {
 		return v
 	}
 	out := s.filter.Abort(s.out[:0])
-	out = brokeOff.AppendEvent(out)
+	out = errBrokeOff.AppendEvent(out)
 	_ = s.gate.write(out, true) // the client that can't be written to is found by the ingress
 	return v
 }
 
-// brokeOff is what the client of a committed stream gets. The reason is in the log.
-var brokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream failed while it was answering", Code: "upstream_error"}
+// errBrokeOff is what the client of a committed stream gets. The reason is in the log.
+var errBrokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream failed while it was answering", Code: "upstream_error"}
 
 // unwritten is for a stream that the client did not take: its fault or the pipeline's, not the upstream's.
 func (s *relay) unwritten(ctx context.Context, err error) classify.Verdict {

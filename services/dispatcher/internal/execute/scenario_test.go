@@ -17,12 +17,11 @@ import (
 )
 
 // bubble runs a test with fake time and a world that is gone at its end.
-func bubble(t *testing.T, upstreams map[string]handler, test func(t *testing.T, w *world), adjust ...func(*execute.Channel)) {
+func bubble(t *testing.T, upstreams map[string]handler, test func(w *world), adjust ...func(*execute.Channel)) {
 	t.Helper()
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		w := setup(t, upstreams, adjust...)
-		test(t, w)
+		test(w)
 		synctest.Wait()
 		w.idle()
 		w.close()
@@ -31,9 +30,11 @@ func bubble(t *testing.T, upstreams map[string]handler, test func(t *testing.T, 
 
 // Scenario 1, R-144: the second upstream is used only while the first is full.
 func TestScenario1SecondOnlyWhileFirstIsFull(t *testing.T) {
+	t.Parallel()
 	bubble(t, map[string]handler{"a": inTurn(events(delta(`{"content":"one"}`), pause(time.Second), stop, doneEvent), reply("a")), "b": reply("b")},
-		func(t *testing.T, w *world) {
-			_, wait := w.background(t.Context(), streamBody)
+		func(w *world) {
+			t := w.t
+			_, wait := w.background(t.Context())
 			synctest.Wait()
 			second, _ := w.run(t.Context(), plainBody)
 			require.Contains(t, second.text(), `"content":"b"`)
@@ -41,16 +42,18 @@ func TestScenario1SecondOnlyWhileFirstIsFull(t *testing.T) {
 			third, _ := w.run(t.Context(), plainBody)
 			require.Contains(t, third.text(), `"content":"a"`)
 			require.Equal(t, "pa", third.header("X-Gateway-Provider"))
-		}, limit("a", 1))
+		}, single("a"))
 }
 
 // Scenario 2, R-141: all slots taken is refused at once.
 func TestScenario2AllBusy(t *testing.T) {
+	t.Parallel()
 	slow := events(delta(`{"content":"x"}`), pause(time.Second), stop, doneEvent)
-	bubble(t, map[string]handler{"a": slow, "b": slow}, func(t *testing.T, w *world) {
-		_, first := w.background(t.Context(), streamBody)
+	bubble(t, map[string]handler{"a": slow, "b": slow}, func(w *world) {
+		t := w.t
+		_, first := w.background(t.Context())
 		synctest.Wait()
-		_, second := w.background(t.Context(), streamBody)
+		_, second := w.background(t.Context())
 		synctest.Wait()
 		start := time.Now()
 		third, out := w.run(t.Context(), streamBody)
@@ -63,12 +66,14 @@ func TestScenario2AllBusy(t *testing.T) {
 		require.Equal(t, 1, w.called("a"))
 		require.Equal(t, 1, w.called("b"))
 		require.Contains(t, w.log.String(), "[llm-proxy] rejected 503 all upstreams busy model=m active[a]=1/1 active[b]=1/1")
-	}, limit("a", 1), limit("b", 1))
+	}, single("a"), single("b"))
 }
 
 // Scenario 3, R-119, R-370: a 500 fails over, with one line in the log.
 func TestScenario3Failover(t *testing.T) {
-	bubble(t, map[string]handler{"a": status(500, `{"error":{"message":"at /srv/app.py"}}`), "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(500, `{"error":{"message":"at /srv/app.py"}}`), "b": reply("b")}, func(w *world) {
+		t := w.t
 		start := time.Now()
 		got, out := w.run(t.Context(), plainBody)
 		require.Zero(t, time.Since(start))
@@ -85,13 +90,15 @@ func TestScenario3Failover(t *testing.T) {
 
 // Scenario 4: both answer 429: 503, each called once, and the shortest announced wait is kept (FO-12).
 func TestScenario4AllThrottled(t *testing.T) {
+	t.Parallel()
 	throttled := func(after string) handler {
 		return func(w http.ResponseWriter, r *http.Request, n int) {
 			w.Header().Set("Retry-After", after)
 			status(429, `{"error":{"message":"slow","type":"rate_limit_error"}}`)(w, r, n)
 		}
 	}
-	bubble(t, map[string]handler{"a": throttled("9"), "b": throttled("5")}, func(t *testing.T, w *world) {
+	bubble(t, map[string]handler{"a": throttled("9"), "b": throttled("5")}, func(w *world) {
+		t := w.t
 		got, _ := w.run(t.Context(), streamBody)
 		require.Equal(t, http.StatusServiceUnavailable, got.head.Status)
 		require.Contains(t, got.text(), "all upstreams failed")
@@ -103,8 +110,10 @@ func TestScenario4AllThrottled(t *testing.T) {
 
 // Scenario 5, R-101: a 400 is final and passes; the breaker does not move (R-103).
 func TestScenario5ClientFault(t *testing.T) {
+	t.Parallel()
 	bubble(t, map[string]handler{"a": status(400, `{"error":{"message":"bad param","type":"invalid_request_error","param":"temperature","code":null}}`), "b": reply("b")},
-		func(t *testing.T, w *world) {
+		func(w *world) {
+			t := w.t
 			for range 5 {
 				got, _ := w.run(t.Context(), plainBody)
 				require.Equal(t, http.StatusBadRequest, got.head.Status)
@@ -118,7 +127,9 @@ func TestScenario5ClientFault(t *testing.T) {
 
 // Scenario 6, R-118: 402 is final for a named model.
 func TestScenario6NoBalance(t *testing.T) {
-	bubble(t, map[string]handler{"a": status(402, `{"error":{"message":"insufficient balance"}}`), "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(402, `{"error":{"message":"insufficient balance"}}`), "b": reply("b")}, func(w *world) {
+		t := w.t
 		got, _ := w.run(t.Context(), plainBody)
 		require.Equal(t, http.StatusPaymentRequired, got.head.Status)
 		require.Contains(t, got.text(), "insufficient balance")
@@ -129,8 +140,10 @@ func TestScenario6NoBalance(t *testing.T) {
 
 // Scenario 7, R-121: nothing of a failed stream reaches the client.
 func TestScenario7ErrorBeforeContent(t *testing.T) {
+	t.Parallel()
 	bubble(t, map[string]handler{"a": events(delta(`{"role":"assistant"}`), delta(`{"content":""}`), errorLine), "b": reply("b")},
-		func(t *testing.T, w *world) {
+		func(w *world) {
+			t := w.t
 			got, _ := w.run(t.Context(), streamBody)
 			require.Equal(t, http.StatusOK, got.head.Status)
 			require.Equal(t, delta(`{"content":"b"}`)+stop+doneEvent, got.text())
@@ -140,8 +153,10 @@ func TestScenario7ErrorBeforeContent(t *testing.T) {
 
 // Scenario 8, R-121, R-123: a silent stream is committed at 30 s, and is no failure.
 func TestScenario8SlowIsNotBroken(t *testing.T) {
+	t.Parallel()
 	bubble(t, map[string]handler{"a": events(delta(`{"role":"assistant"}`), pause(45*time.Second), delta(`{"content":"late"}`), stop, doneEvent), "b": reply("b")},
-		func(t *testing.T, w *world) {
+		func(w *world) {
+			t := w.t
 			start := time.Now()
 			got, out := w.run(t.Context(), streamBody)
 			require.Equal(t, 30*time.Second, got.headAt.Sub(start))
@@ -154,7 +169,9 @@ func TestScenario8SlowIsNotBroken(t *testing.T) {
 
 // Scenario 9, R-040, R-124, C-29: content, then an error: an error event, no [DONE], no failover, a counted failure, no secret.
 func TestScenario9ErrorAfterContent(t *testing.T) {
-	bubble(t, map[string]handler{"a": events(delta(`{"content":"Par"}`), errorLine), "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": events(delta(`{"content":"Par"}`), errorLine), "b": reply("b")}, func(w *world) {
+		t := w.t
 		got, out := w.run(t.Context(), streamBody)
 		require.True(t, strings.HasPrefix(got.text(), delta(`{"content":"Par"}`)+`data: {"error":`), got.text())
 		require.NotContains(t, got.text(), "[DONE]")
@@ -167,23 +184,27 @@ func TestScenario9ErrorAfterContent(t *testing.T) {
 
 // Scenario 10, R-125: no headers for 240 s end the call; the slot is free at once.
 func TestScenario10HeaderTimeout(t *testing.T) {
-	bubble(t, map[string]handler{"a": hang, "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": hang, "b": reply("b")}, func(w *world) {
+		t := w.t
 		start := time.Now()
 		got, _ := w.run(t.Context(), plainBody)
 		require.Equal(t, 240*time.Second, time.Since(start))
 		require.Contains(t, got.text(), `"content":"b"`)
 		w.idle()
 		require.Equal(t, 1, w.breakers.Get("a").Snapshot().Failures)
-	}, limit("a", 1))
+	}, single("a"))
 }
 
 // Scenario 11, R-146, R-148: a stream that runs at 300 s is cut with an error event.
 func TestScenario11TotalTimeout(t *testing.T) {
+	t.Parallel()
 	steps := []string{}
 	for range 400 {
 		steps = append(steps, delta(`{"content":"x"}`), pause(time.Second))
 	}
-	bubble(t, map[string]handler{"a": events(steps...), "b": reply("b")}, func(t *testing.T, w *world) {
+	bubble(t, map[string]handler{"a": events(steps...), "b": reply("b")}, func(w *world) {
+		t := w.t
 		start := time.Now()
 		got, _ := w.run(t.Context(), streamBody)
 		require.Equal(t, 300*time.Second, time.Since(start))
@@ -195,9 +216,11 @@ func TestScenario11TotalTimeout(t *testing.T) {
 
 // Scenario 12, R-012: a client that leaves during the gate cancels the call; nobody is to blame.
 func TestScenario12ClientLeaves(t *testing.T) {
-	bubble(t, map[string]handler{"a": events(delta(`{"role":"assistant"}`), pause(time.Hour)), "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": events(delta(`{"role":"assistant"}`), pause(time.Hour)), "b": reply("b")}, func(w *world) {
+		t := w.t
 		ctx, cancel := context.WithCancelCause(t.Context())
-		got, wait := w.background(ctx, streamBody)
+		got, wait := w.background(ctx)
 		synctest.Wait()
 		cancel(classify.ErrClientGone)
 		out := wait()
@@ -214,6 +237,7 @@ func TestScenario12ClientLeaves(t *testing.T) {
 
 // Scenario 13, R-110, R-111: three failures within 300 s open for 60 s; meanwhile the channel sees no connection.
 func TestScenario13WindowBreaker(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		at    []time.Duration
 		opens bool
@@ -222,7 +246,9 @@ func TestScenario13WindowBreaker(t *testing.T) {
 		"0, 100, 301 s": {[]time.Duration{0, 100 * time.Second, 301 * time.Second}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, map[string]handler{"a": status(500, "{}"), "b": reply("b")}, func(t *testing.T, w *world) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": status(500, "{}"), "b": reply("b")}, func(w *world) {
+				t := w.t
 				start := time.Now()
 				for _, at := range tc.at {
 					<-time.After(at - time.Since(start))
@@ -247,8 +273,10 @@ func TestScenario13WindowBreaker(t *testing.T) {
 
 // R-116, R-120: at most three real calls; open channels cost none of them.
 func TestHopBudget(t *testing.T) {
+	t.Parallel()
 	fail := status(500, "{}")
-	bubble(t, map[string]handler{"a": fail, "b": fail, "c": fail, "d": reply("d")}, func(t *testing.T, w *world) {
+	bubble(t, map[string]handler{"a": fail, "b": fail, "c": fail, "d": reply("d")}, func(w *world) {
+		t := w.t
 		got, _ := w.run(t.Context(), plainBody)
 		require.Equal(t, http.StatusServiceUnavailable, got.head.Status)
 		require.Zero(t, w.called("d"))
@@ -263,7 +291,9 @@ func TestHopBudget(t *testing.T) {
 
 // R-010: attempts of workers that died count against the budget and stay in the ledger.
 func TestLostAttemptsCount(t *testing.T) {
-	bubble(t, map[string]handler{"a": status(500, "{}"), "b": reply("b")}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(500, "{}"), "b": reply("b")}, func(w *world) {
+		t := w.t
 		j := job(plainBody)
 		j.Lost = 2
 		var got answer
@@ -278,10 +308,12 @@ func TestLostAttemptsCount(t *testing.T) {
 
 // Delivery rule 8: a stopping process hands back what is not committed and ends what is.
 func TestStopping(t *testing.T) {
-	bubble(t, map[string]handler{"a": inTurn(hang, events(delta(`{"content":"x"}`), pause(time.Hour)))}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": inTurn(hang, events(delta(`{"content":"x"}`), pause(time.Hour)))}, func(w *world) {
+		t := w.t
 		for _, committed := range []bool{false, true} {
 			ctx, cancel := context.WithCancelCause(t.Context())
-			got, wait := w.background(ctx, streamBody)
+			got, wait := w.background(ctx)
 			synctest.Wait()
 			cancel(context.Canceled)
 			out := wait()
@@ -297,7 +329,9 @@ func TestStopping(t *testing.T) {
 
 // R-149: the limit of the whole request ends it with an error of ours.
 func TestRequestDeadline(t *testing.T) {
-	bubble(t, map[string]handler{"a": hang, "b": hang}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": hang, "b": hang}, func(w *world) {
+		t := w.t
 		w.exec.Limits.RequestDeadline = 10 * time.Second
 		start := time.Now()
 		got, out := w.run(t.Context(), plainBody)
@@ -310,18 +344,22 @@ func TestRequestDeadline(t *testing.T) {
 
 // STR-01: a finished stream that stays open is ended after a grace period; its usage may still come.
 func TestGraceAfterFinish(t *testing.T) {
-	bubble(t, map[string]handler{"a": events(delta(`{"content":"Hi"}`), stop, pause(time.Hour))}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": events(delta(`{"content":"Hi"}`), stop, pause(time.Hour))}, func(w *world) {
+		t := w.t
 		start := time.Now()
 		got, out := w.run(t.Context(), streamBody)
 		require.LessOrEqual(t, time.Since(start), 3*time.Second)
 		require.True(t, strings.HasSuffix(got.text(), stop+doneEvent))
 		require.Equal(t, "success", out.Usage.Status)
-	}, limit("a", 1))
+	}, single("a"))
 }
 
 // resilience.idle_timeout: a stream that falls silent after its first content is cut.
 func TestIdleTimeout(t *testing.T) {
-	bubble(t, map[string]handler{"a": events(delta(`{"content":"Hi"}`), pause(time.Hour))}, func(t *testing.T, w *world) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": events(delta(`{"content":"Hi"}`), pause(time.Hour))}, func(w *world) {
+		t := w.t
 		w.exec.Limits.IdleTimeout = 20 * time.Second
 		start := time.Now()
 		got, _ := w.run(t.Context(), streamBody)
@@ -332,6 +370,7 @@ func TestIdleTimeout(t *testing.T) {
 
 // FO-10, STR-10, STR-12 and others: what a 2xx may really be.
 func TestStrangeAnswers(t *testing.T) {
+	t.Parallel()
 	label := func(contentType, body string) handler {
 		return func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Content-Type", contentType)
@@ -361,7 +400,9 @@ func TestStrangeAnswers(t *testing.T) {
 		"connection reset": {plainBody, func(http.ResponseWriter, *http.Request, int) { panic(http.ErrAbortHandler) }, `"b"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, map[string]handler{"a": tc.h, "b": reply("b")}, func(t *testing.T, w *world) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": tc.h, "b": reply("b")}, func(w *world) {
+				t := w.t
 				got, _ := w.run(t.Context(), tc.body)
 				require.Equal(t, http.StatusOK, got.head.Status, got.text())
 				require.Contains(t, got.text(), tc.want)
@@ -372,8 +413,10 @@ func TestStrangeAnswers(t *testing.T) {
 
 // AUTH-03, R-173: a key that an upstream repeats does not reach the client; R-100: 401 is never the client's.
 func TestKeysAreScrubbed(t *testing.T) {
+	t.Parallel()
 	bubble(t, map[string]handler{"a": inTurn(status(400, `{"error":{"message":"bad ?key=key-of-a"}}`), status(401, `{"error":{"message":"wrong key-of-a"}}`))},
-		func(t *testing.T, w *world) {
+		func(w *world) {
+			t := w.t
 			got, _ := w.run(t.Context(), plainBody)
 			require.Equal(t, http.StatusBadRequest, got.head.Status)
 			require.Contains(t, got.text(), "bad ?key=[key]")

@@ -3,7 +3,7 @@ package execute_test
 import (
 	"bytes"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -147,7 +147,7 @@ func (a *answer) Head(h contract.Head) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.head != nil {
-		return fmt.Errorf("a second head")
+		return errors.New("a second head")
 	}
 	a.head, a.headAt = &h, time.Now()
 	return nil
@@ -157,7 +157,7 @@ func (a *answer) Data(_ context.Context, p []byte) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.head == nil || a.end != nil {
-		return fmt.Errorf("data out of place")
+		return errors.New("data out of place")
 	}
 	a.body.Write(p)
 	return nil
@@ -167,7 +167,7 @@ func (a *answer) End(e contract.End) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.head == nil || a.end != nil {
-		return fmt.Errorf("end out of place")
+		return errors.New("end out of place")
 	}
 	a.end = &e
 	return nil
@@ -213,11 +213,11 @@ func job(body string) execute.Job {
 	}}
 }
 
-// background starts a request and gives its answer, and what waits for its end.
-func (w *world) background(ctx context.Context, body string) (*answer, func() execute.Outcome) {
+// background starts a streamed request and gives its answer, and what waits for its end.
+func (w *world) background(ctx context.Context) (*answer, func() execute.Outcome) {
 	var a answer
 	done := make(chan execute.Outcome, 1)
-	go func() { done <- w.exec.Run(ctx, job(body), &a) }()
+	go func() { done <- w.exec.Run(ctx, job(streamBody), &a) }()
 	return &a, func() execute.Outcome { return <-done }
 }
 
@@ -271,7 +271,7 @@ func events(steps ...string) handler {
 	}
 }
 
-func hang(w http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() }
+func hang(_ http.ResponseWriter, r *http.Request, _ int) { <-r.Context().Done() }
 
 // inTurn answers the calls of an upstream one after the other; the last handler repeats.
 func inTurn(hs ...handler) handler {
@@ -288,10 +288,11 @@ const (
 	errorLine = `data: {"error":{"message":"engine died with key-of-a"}}` + "\n\n"
 )
 
-func limit(id string, n int) func(*execute.Channel) {
+// single lets a channel make one call at a time.
+func single(id string) func(*execute.Channel) {
 	return func(c *execute.Channel) {
 		if c.ID == id {
-			c.Limit = n
+			c.Limit = 1
 		}
 	}
 }

@@ -84,7 +84,7 @@ func (p *Pool) Pick(model string, tried func(index int) bool) (*Lease, bool) {
 			continue
 		}
 		seen++
-		if rand.IntN(seen) == 0 {
+		if rand.IntN(seen) == 0 { //nolint:gosec // spreading load needs no secrecy
 			chosen = i
 		}
 	}

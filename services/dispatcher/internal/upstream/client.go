@@ -87,7 +87,7 @@ type Response struct {
 func (c *Client) Do(ctx context.Context, call Call) (*Response, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	total := time.AfterFunc(call.RequestTimeout, func() { cancel(classify.ErrTotalTimeout) })
-	resp, err := c.send(ctx, cancel, call)
+	resp, err := c.send(ctx, cancel, call) //nolint:bodyclose // Response.Close closes it
 	if err != nil {
 		total.Stop()
 		cancel(nil)

@@ -72,7 +72,7 @@ func TestEncodings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			c, url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 				if tc.encoding != "" {
 					w.Header().Set("Content-Encoding", tc.encoding)
 				}
@@ -114,7 +114,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 
 func TestHugeHeaderIsRefused(t *testing.T) {
 	t.Parallel()
-	c, url := serve(t, func(w http.ResponseWriter, r *http.Request) {
+	c, url := serve(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-Huge", strings.Repeat("x", 1<<20))
 	})
 	_, err := c.Do(t.Context(), call(url))
@@ -124,7 +124,7 @@ func TestHugeHeaderIsRefused(t *testing.T) {
 func TestConnectionIsReused(t *testing.T) {
 	t.Parallel()
 	addrs := make(chan string, 3)
-	c, url := serve(t, func(w http.ResponseWriter, r *http.Request) { addrs <- r.RemoteAddr })
+	c, url := serve(t, func(_ http.ResponseWriter, r *http.Request) { addrs <- r.RemoteAddr })
 	for range 3 {
 		resp, err := c.Do(t.Context(), call(url))
 		require.NoError(t, err)
