@@ -103,7 +103,7 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 		switch {
 		case step.Problem != nil:
 			if v, bad := s.eventVerdict(s.resp, step.Problem); bad {
-				return s.broken(v)
+				return s.broken(ctx, v)
 			}
 			continue
 		case step.Done:
@@ -168,9 +168,9 @@ func (s *relay) ended(ctx context.Context, err error) classify.Verdict {
 	case s.filter.Finished():
 		return s.finish(ctx)
 	case ctx.Err() == nil && errors.Is(err, io.EOF):
-		return s.broken(classify.Ended(s.filter.Missing()))
+		return s.broken(ctx, classify.Ended(s.filter.Missing()))
 	default:
-		return s.broken(s.cutOff(ctx, s.resp.Context(), err))
+		return s.broken(ctx, s.cutOff(ctx, s.resp.Context(), err))
 	}
 }
 
@@ -178,7 +178,7 @@ func (s *relay) ended(ctx context.Context, err error) classify.Verdict {
 func (s *relay) finish(ctx context.Context) classify.Verdict {
 	out, err := s.filter.End(s.out[:0])
 	if err != nil {
-		return s.broken(classify.Ended(err))
+		return s.broken(ctx, classify.Ended(err))
 	}
 	verdict := classify.Verdict{Class: classify.Success}
 	s.countUsage(s.filter.Usage())
@@ -191,7 +191,7 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 
 // broken ends a stream that failed: before the commit nothing of it reaches the client, after it the client gets what is held back, one
 // error event, and no [DONE] (R-040).
-func (s *relay) broken(v classify.Verdict) classify.Verdict {
+func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict {
 	if s.gate.discard() {
 		if v.Class != classify.Cancelled {
 			s.Metrics.gate(gateError)
@@ -200,7 +200,7 @@ func (s *relay) broken(v classify.Verdict) classify.Verdict {
 	}
 	s.countUsage(s.filter.Usage())
 	s.settle(v)
-	if errors.Is(context.Cause(s.resp.Context()), classify.ErrClientGone) {
+	if errors.Is(context.Cause(ctx), classify.ErrClientGone) {
 		return v
 	}
 	out := s.filter.Abort(s.out[:0])
@@ -215,10 +215,10 @@ var errBrokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream fail
 // unwritten is for a stream that the client did not take: its fault or the pipeline's, not the upstream's.
 func (s *relay) unwritten(ctx context.Context, err error) classify.Verdict {
 	if ctx.Err() != nil {
-		return s.broken(s.cutOff(ctx, ctx, err))
+		return s.broken(ctx, s.cutOff(ctx, ctx, err))
 	}
 	if errors.Is(err, classify.ErrTotalTimeout) {
-		return s.broken(classify.Transport(s.resp.Context(), err))
+		return s.broken(ctx, classify.Ended(err))
 	}
 	return classify.Verdict{Class: classify.Cancelled, Reason: "client does not read"}
 }
