@@ -102,14 +102,11 @@ func TestEventsAreNotHeldBack(t *testing.T) {
 // R-012, CXL-01: a client that leaves is noticed within a second, before the first byte and after it.
 func TestClientLeaves(t *testing.T) {
 	t.Parallel()
-	g := setup(t, nil)
 	for _, committed := range []bool{false, true} {
 		for _, reset := range []bool{false, true} {
 			t.Run(fmt.Sprintf("committed=%t reset=%t", committed, reset), func(t *testing.T) {
-				g := g
-				if committed || reset {
-					g = setup(t, nil)
-				}
+				t.Parallel()
+				g := setup(t, nil)
 				begun, cancelled := make(chan struct{}), make(chan struct{})
 				g.work(func(ctx context.Context, r *reply) {
 					if committed {

@@ -3,6 +3,7 @@ package ingress_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -174,20 +175,28 @@ type answer struct {
 	body string
 }
 
-// do sends a request and reads the whole answer. header is a list of names and values.
-func (g *gateway) do(method, path string, body io.Reader, header ...string) answer {
-	g.t.Helper()
-	req, err := http.NewRequestWithContext(g.t.Context(), method, g.url+path, body)
-	require.NoError(g.t, err)
+// try sends a request and reads the whole answer. header is a list of names and values.
+func (g *gateway) try(ctx context.Context, method, path string, body io.Reader, header ...string) (answer, error) {
+	req, err := http.NewRequestWithContext(ctx, method, g.url+path, body)
+	if err != nil {
+		return answer{}, err
+	}
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := g.client.Do(req)
-	require.NoError(g.t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	text, err := io.ReadAll(resp.Body)
+	return answer{resp, string(text)}, errors.Join(err, resp.Body.Close())
+}
+
+func (g *gateway) do(method, path string, body io.Reader, header ...string) answer {
+	g.t.Helper()
+	a, err := g.try(g.t.Context(), method, path, body, header...)
 	require.NoError(g.t, err)
-	require.NoError(g.t, resp.Body.Close())
-	return answer{resp, string(text)}
+	return a
 }
 
 func (g *gateway) chat(body string, header ...string) answer {

@@ -1,0 +1,298 @@
+package ingress_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/ingress"
+	"hydrallm/shared/config"
+	"hydrallm/shared/process"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/natstest"
+)
+
+// stopping begins to stop the ingress and gives the result later.
+func (g *gateway) stopping(limit time.Duration) <-chan error {
+	done := make(chan error, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	go func() {
+		defer cancel()
+		done <- g.ingress.Stop(ctx)
+	}()
+	return done
+}
+
+func (g *gateway) refusesConnections() bool {
+	conn, err := net.Dial("tcp", g.addr)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err != nil
+}
+
+// R-388: requests under way finish, and their connections end then; idle connections do not hold up the stop.
+func TestStopWaitsForRequests(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	begun, release := make(chan struct{}, 2), make(chan struct{})
+	g.work(func(ctx context.Context, r *reply) {
+		begun <- struct{}{}
+		<-release
+		echo(ctx, r)
+	})
+	idle := dial(t, g.addr)
+	_, err := io.WriteString(idle, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	require.NoError(t, err)
+	_, err = http.ReadResponse(bufio.NewReader(idle), nil)
+	require.NoError(t, err)
+	fresh := dial(t, g.addr) // has never sent anything
+	busy := dial(t, g.addr)
+	_, err = io.WriteString(busy, rawChat("", streamBody)+rawChat("", chatBody)) // the second must not be served any more
+	require.NoError(t, err)
+	receive(t, begun)
+
+	done := g.stopping(testWait)
+	require.Eventually(t, g.refusesConnections, testWait, 10*time.Millisecond)
+	_, err = fresh.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	require.Empty(t, done, "it waits for the stream")
+	close(release)
+	in := bufio.NewReader(busy)
+	resp, err := http.ReadResponse(in, nil)
+	require.NoError(t, err)
+	body, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(body), "[DONE]")
+	_, err = http.ReadResponse(in, nil)
+	require.Error(t, err)
+	require.NoError(t, receive(t, done))
+	require.NoError(t, g.ingress.Stop(t.Context()), "stopping is idempotent")
+}
+
+// R-040, R-388: what does not finish in time ends with an error that the client sees, and its worker stops.
+func TestStopCutsOff(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	var begun, cancelled sync.WaitGroup
+	begun.Add(2)
+	cancelled.Add(2)
+	g.work(func(ctx context.Context, r *reply) {
+		if r.work.Request.Stream {
+			_ = r.head("text/event-stream")
+			_ = r.send(ctx, "data: one\n\n")
+		}
+		begun.Done()
+		<-r.gone
+		cancelled.Done()
+	})
+	answers := make(chan answer, 2)
+	for _, body := range []string{chatBody, streamBody} {
+		go func() {
+			a, err := g.try(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(body))
+			if err != nil {
+				t.Error(err)
+			}
+			answers <- a
+		}()
+	}
+	begun.Wait()
+	err := receive(t, g.stopping(300*time.Millisecond))
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.ErrorContains(t, err, "2 answers cut off")
+	for range 2 {
+		a := receive(t, answers)
+		if a.StatusCode == http.StatusOK {
+			require.True(t, strings.HasPrefix(a.body, "data: one\n\ndata: {\"error\":"), a.body)
+			require.NotContains(t, a.body, "[DONE]")
+			continue
+		}
+		_, code := requireError(t, a, http.StatusServiceUnavailable)
+		require.Equal(t, "stopping", code)
+	}
+	cancelled.Wait()
+}
+
+// A client that does not read holds up the stop no longer than the rest.
+func TestStopDespiteAStuckClient(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	full := make(chan struct{})
+	g.work(func(ctx context.Context, r *reply) {
+		_ = r.head("text/event-stream")
+		chunk := strings.Repeat("x", 64<<10)
+		once := sync.OnceFunc(func() { close(full) })
+		timer := time.AfterFunc(time.Second, once)
+		defer timer.Stop()
+		for r.send(ctx, chunk) == nil {
+			timer.Reset(time.Second)
+		}
+	})
+	conn, _ := open(t, g)
+	defer conn.Close() //nolint:errcheck // not read
+	receive(t, full)
+	begin := time.Now()
+	require.Error(t, receive(t, g.stopping(100*time.Millisecond)))
+	require.Less(t, time.Since(begin), 5*time.Second, "within the hard limit")
+}
+
+func TestStartAndStopAgain(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	g.work(echo)
+	for range 3 {
+		require.NoError(t, g.ingress.Start(t.Context()), "starting twice does nothing")
+		g.url = "http://" + g.ingress.Addr().String()
+		require.Equal(t, http.StatusOK, g.chat(chatBody).StatusCode)
+		g.stop(testWait)
+		require.Nil(t, g.ingress.Addr())
+		require.NoError(t, g.ingress.Start(t.Context()))
+	}
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			if i%2 == 0 {
+				_ = g.ingress.Start(t.Context())
+			} else {
+				g.stop(testWait)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestStartRefuses(t *testing.T) {
+	t.Parallel()
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, taken.Close()) })
+	b := connect(t, natstest.Start(t), "ingress")
+	log, addr := slog.New(slog.DiscardHandler), taken.Addr().String()
+	i, err := ingress.New(ingress.Config{ID: "i", Addr: addr}, b, log, prometheus.NewRegistry())
+	require.NoError(t, err)
+	require.ErrorContains(t, i.Start(t.Context()), addr)
+	require.NoError(t, i.Stop(t.Context()))
+
+	reg := prometheus.NewRegistry()
+	for _, cfg := range []ingress.Config{{}, {ID: "i"}, {Addr: addr}, {ID: "i", Addr: addr, MaxBody: -1}, {ID: "i", Addr: addr, QueueTimeout: -1}} {
+		_, err := ingress.New(cfg, b, log, reg)
+		require.Error(t, err)
+	}
+	_, err = ingress.New(ingress.Config{ID: "i", Addr: addr}, b, log, reg)
+	require.NoError(t, err)
+	_, err = ingress.New(ingress.Config{ID: "i", Addr: addr}, b, log, reg)
+	require.ErrorContains(t, err, "metrics", "two of them can't share a registry")
+}
+
+func TestReadiness(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	ready := func() (int, string) {
+		a := g.do(http.MethodGet, "/readyz", nil)
+		return a.StatusCode, a.body
+	}
+	status, body := ready()
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.JSONEq(t, `{"status":"not ready","reason":"no dispatcher is running"}`, body)
+	state, err := g.worker.Bucket(t.Context(), subject.StateBucket)
+	require.NoError(t, err)
+	_, err = state.Put(t.Context(), "dispatcher.d1", []byte("{}"))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { status, _ := ready(); return status == http.StatusOK }, testWait, 10*time.Millisecond)
+	require.NoError(t, state.Delete(t.Context(), "dispatcher.d1", 0))
+	require.Eventually(t, func() bool { status, _ := ready(); return status != http.StatusOK }, testWait, 10*time.Millisecond)
+	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/healthz", nil).StatusCode, "alive all the time")
+}
+
+// R-374: figures with closed label sets.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	g.work(echo)
+	g.chat(chatBody)
+	g.chat(streamBody)
+	g.chat("{")
+	g.do(http.MethodGet, "/surprise", nil)
+	text := g.do(http.MethodGet, "/metrics", nil).body
+	for _, line := range []string{
+		`hydra_ingress_requests_total{class="2xx",route="chat"} 2`, `hydra_ingress_requests_total{class="4xx",route="chat"} 1`,
+		`hydra_ingress_requests_total{class="4xx",route="other"} 1`, `hydra_ingress_first_byte_seconds_count 2`,
+		`hydra_ingress_unfinished_total{reason="gap"} 0`, `hydra_ingress_in_flight 0`,
+	} {
+		require.Contains(t, text, line+"\n")
+	}
+	require.NotContains(t, text, "surprise")
+	require.NotContains(t, text, "hydra_ingress_request_body_bytes_total 0\n")
+	require.NotContains(t, text, "hydra_ingress_response_body_bytes_total 0\n")
+}
+
+// R-370, R-382.
+func TestBindIsReported(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		addr string
+		keys []string
+		warn bool
+	}{
+		"loopback":                 {"127.0.0.1:0", nil, false},
+		"loopback, six":            {"[::1]:0", nil, false},
+		"everywhere":               {"0.0.0.0:0", nil, true},
+		"everywhere, with a key":   {"0.0.0.0:0", []string{"key"}, false},
+		"everywhere, without host": {":0", nil, true},
+		"name":                     {"localhost:0", nil, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if conn, err := net.Listen("tcp", tt.addr); err != nil {
+				t.Skip("no such address here")
+			} else {
+				require.NoError(t, conn.Close())
+			}
+			g := setup(t, func(c *ingress.Config) { c.Addr, c.ClientKeys = tt.addr, tt.keys })
+			host, _, err := net.SplitHostPort(tt.addr)
+			require.NoError(t, err)
+			if host != "" {
+				require.Contains(t, g.log.String(), "[llm-proxy] server: bind host="+host+" port=")
+			}
+			require.Equal(t, tt.warn, strings.Contains(g.log.String(), "level=WARN"))
+		})
+	}
+}
+
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
+	gateway, _, err := env.Parse("config.yaml", []byte(`
+server: {host: 127.0.0.1, port: 8100, client_keys: [k1], admin_key: a, cors_origins: ["https://x"], max_body_bytes: 5, queue_timeout: 3s, debug: true}
+providers: [{id: p, url: "http://127.0.0.1:1/v1"}]
+upstreams: [{id: u, provider: p, model: x}]
+models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
+`))
+	require.NoError(t, err)
+	c := ingress.FromGateway(gateway)
+	require.Equal(t, "127.0.0.1:8100", c.Addr)
+	require.Equal(t, []string{"k1"}, c.ClientKeys)
+	require.Equal(t, "a", c.AdminKey)
+	require.Equal(t, []string{"https://x"}, c.CORSOrigins)
+	require.Equal(t, 5, c.MaxBody)
+	require.Equal(t, 3*time.Second, c.QueueTimeout)
+	require.True(t, c.Debug)
+	require.Len(t, c.Models, 1, "URL-04b")
+	s, err := ingress.Build(process.Parts{
+		ID: "ingress-1", Config: gateway, Version: "1", Bus: connect(t, natstest.Start(t), "ingress"), Log: slog.New(slog.DiscardHandler),
+		Metrics: prometheus.NewRegistry(),
+	})
+	require.NoError(t, err)
+	require.NoError(t, s.Stop(t.Context()), "a service that never started can be stopped")
+}
