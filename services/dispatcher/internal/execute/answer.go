@@ -36,11 +36,15 @@ func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Re
 	if err != nil {
 		return a.cutOff(ctx, resp.Context(), err)
 	}
+	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
 	if v := classify.Of(a.answerOf(resp, body)); v.Class != classify.Success {
 		return v
 	}
 	if !gjson.ValidBytes(body) {
 		return classify.Ended(classify.ErrTruncated)
+	}
+	if !stream.IsAnswer(body) {
+		return classify.Ended(classify.ErrEmptyAnswer)
 	}
 	a.countUsage(stream.UsageOf(body))
 	if a.req.Stream {

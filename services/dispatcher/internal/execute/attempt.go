@@ -146,7 +146,7 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	body, kind, err := sniff(resp)
 	switch {
 	case err != nil:
-		resp.Close()
+		defer resp.Close() // before it is closed, or the call would count as cancelled
 		return a.cutOff(ctx, resp.Context(), err)
 	case kind == bodyEvents:
 		return a.passEvents(ctx, resp, body)
@@ -155,8 +155,16 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 		return a.passJSON(ctx, resp, body)
 	default:
 		defer resp.Close()
-		return a.judge(ctx, resp, body)
+		return never(a.judge(ctx, resp, body))
 	}
+}
+
+// never is the verdict on an answer that can't be passed on: if its text reports no error, it is no answer.
+func never(v classify.Verdict) classify.Verdict {
+	if v.Class == classify.Success {
+		return classify.Ended(classify.ErrEmptyAnswer)
+	}
+	return v
 }
 
 // cutOff classifies a call that ended without a whole answer. What ended the request shows in ctx, what ended the call in callCtx.

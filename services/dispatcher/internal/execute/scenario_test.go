@@ -398,6 +398,25 @@ func TestStrangeAnswers(t *testing.T) {
 			http.Redirect(w, r, "http://b/", http.StatusFound)
 		}, `"b"`},
 		"connection reset": {plainBody, func(http.ResponseWriter, *http.Request, int) { panic(http.ErrAbortHandler) }, `"b"`},
+		"reset after the headers": {plainBody, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			_ = http.NewResponseController(w).Flush()
+			panic(http.ErrAbortHandler)
+		}, `"b"`},
+		"gzip in name only": {plainBody, func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write([]byte(whole))
+		}, `"b"`},
+		"a string":                {plainBody, label("application/json", `"hi"`), `"b"`},
+		"a string for a stream":   {streamBody, label("application/json", `"hi"`), `"b"`},
+		"a number":                {plainBody, label("application/json", "42"), `"b"`},
+		"prose":                   {plainBody, label("text/plain", "hi there"), `"b"`},
+		"an array":                {plainBody, label("application/json", "[]"), `"b"`},
+		"an object of nothing":    {plainBody, label("application/json", "{}"), `"b"`},
+		"a choice that is null":   {plainBody, label("application/json", `{"choices":[null]}`), `"b"`},
+		"a message that is null":  {plainBody, label("application/json", `{"choices":[{"index":0,"message":null,"finish_reason":"stop"}]}`), `"b"`},
+		"no message for a stream": {streamBody, label("application/json", `{"choices":[{"index":0,"finish_reason":"stop"}]}`), `"b"`},
+		"byte order mark":         {plainBody, label("application/json", "\ufeff"+whole), "odd"},
+		"mark before a stream":    {streamBody, label("application/json", "\ufeff"+whole), `"content":"odd"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -406,6 +425,7 @@ func TestStrangeAnswers(t *testing.T) {
 				got, _ := w.run(t.Context(), tc.body)
 				require.Equal(t, http.StatusOK, got.head.Status, got.text())
 				require.Contains(t, got.text(), tc.want)
+				require.Equal(t, 1, w.called("a"))
 			})
 		})
 	}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"slices"
 
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
@@ -28,6 +29,13 @@ func Completion(body []byte, opts Options) []byte {
 	}
 	f.head.learn(c)
 	return f.appendTop(nil, changed)
+}
+
+// IsAnswer says whether a JSON body holds an answer: a choice with a message. Anything else is of no use to a client, whatever its status.
+func IsAnswer(body []byte) bool {
+	var c openai.Chunk
+	c.Parse(bytes.TrimSpace(body))
+	return slices.ContainsFunc(c.Choices, func(ch openai.Choice) bool { return !ch.Delta.IsZero() })
 }
 
 // rewriteMessage repairs one choice of a whole answer.
