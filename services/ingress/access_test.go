@@ -61,11 +61,21 @@ func TestNothingOfTheClientIsLogged(t *testing.T) {
 
 // adminRoutes are routes of R-330, known here or not.
 var adminRoutes = []struct{ method, path string }{
-	{http.MethodGet, "/v1/admin"}, {http.MethodGet, "/v1/admin/"}, {http.MethodGet, "/v1/admin/stats"}, {http.MethodGet, "/v1/admin/dashboard"},
-	{http.MethodGet, "/v1/admin/status"}, {http.MethodGet, "/v1/admin/logs"}, {http.MethodPost, "/v1/admin/logs/clear"},
-	{http.MethodDelete, "/v1/admin/comm-logs"}, {http.MethodPost, "/v1/admin/keys"}, {http.MethodPut, "/v1/admin/settings"},
-	{http.MethodOptions, "/v1/admin/status"}, {http.MethodGet, "/v1//admin/status"}, {http.MethodGet, "/v1/x/../admin/status"},
-	{http.MethodGet, "/v1/%61dmin/status"}, {http.MethodPost, "/v1/admin/install/rm-rf"},
+	{http.MethodGet, "/v1/admin"},
+	{http.MethodGet, "/v1/admin/"},
+	{http.MethodGet, "/v1/admin/stats"},
+	{http.MethodGet, "/v1/admin/dashboard"},
+	{http.MethodGet, "/v1/admin/status"},
+	{http.MethodGet, "/v1/admin/logs"},
+	{http.MethodPost, "/v1/admin/logs/clear"},
+	{http.MethodDelete, "/v1/admin/comm-logs"},
+	{http.MethodPost, "/v1/admin/keys"},
+	{http.MethodPut, "/v1/admin/settings"},
+	{http.MethodOptions, "/v1/admin/status"},
+	{http.MethodGet, "/v1//admin/status"},
+	{http.MethodGet, "/v1/x/../admin/status"},
+	{http.MethodGet, "/v1/%61dmin/status"},
+	{http.MethodPost, "/v1/admin/install/rm-rf"},
 }
 
 // ADMIN-01: without a configured key everything is closed, whatever the request carries.

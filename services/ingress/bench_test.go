@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -31,6 +30,7 @@ func BenchmarkStream(b *testing.B) {
 const parallelism = 16
 
 func benchmark(b *testing.B, body string, handler func(context.Context, *reply)) {
+	b.Helper()
 	g := setup(b, nil)
 	g.work(handler)
 	request := fmt.Appendf(nil, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
@@ -47,13 +47,8 @@ func benchmark(b *testing.B, body string, handler func(context.Context, *reply))
 				b.Error(err)
 				return
 			}
-			resp, err := http.ReadResponse(in, nil)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			if _, err := io.Copy(io.Discard, resp.Body); err != nil || resp.StatusCode != http.StatusOK {
-				b.Error(resp.StatusCode, err)
+			if a, err := readAnswer(in); err != nil || a.StatusCode != http.StatusOK {
+				b.Error(a.body, err)
 				return
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -245,7 +246,7 @@ func TestBodyLimit(t *testing.T) {
 			}
 			message, _ := requireError(t, a, tt.status)
 			if tt.status == 413 {
-				require.Contains(t, message, fmt.Sprint(testLimit))
+				require.Contains(t, message, strconv.Itoa(testLimit))
 			}
 		})
 	}
@@ -281,24 +282,22 @@ func TestRefusedUploadCanBeRead(t *testing.T) {
 				_, err := io.WriteString(conn, chunk)
 				require.NoError(t, err, "the gateway must go on reading")
 			}
-			resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			a, err := readAnswer(bufio.NewReader(conn))
 			require.NoError(t, err)
-			body, err := io.ReadAll(resp.Body)
-			require.NoError(t, err)
-			requireError(t, answer{resp, string(body)}, tt.status)
-			require.True(t, resp.Close)
+			requireError(t, a, tt.status)
+			require.True(t, a.Close)
 			_, err = conn.Read(make([]byte, 1))
 			require.ErrorIs(t, err, io.EOF)
 		})
 	}
 }
 
-func dial(t testing.TB, addr string) *net.TCPConn {
-	t.Helper()
+func dial(tb testing.TB, addr string) *net.TCPConn {
+	tb.Helper()
 	conn, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
+	require.NoError(tb, err)
+	tb.Cleanup(func() { _ = conn.Close() })
+	require.NoError(tb, conn.SetDeadline(time.Now().Add(testWait)))
 	return conn.(*net.TCPConn) //nolint:forcetypeassert // it was dialled
 }
 
@@ -311,11 +310,9 @@ func exchange(t *testing.T, addr, text string, n int) []answer {
 	in := bufio.NewReader(conn)
 	var list []answer
 	for range n {
-		resp, err := http.ReadResponse(in, nil)
+		a, err := readAnswer(in)
 		require.NoError(t, err)
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		list = append(list, answer{resp, string(body)})
+		list = append(list, a)
 	}
 	return list
 }
@@ -389,18 +386,14 @@ func TestExpectContinue(t *testing.T) {
 	require.NoError(t, err)
 	_, err = io.WriteString(conn, chatBody)
 	require.NoError(t, err)
-	resp, err := http.ReadResponse(in, nil)
+	a, err := readAnswer(in)
 	require.NoError(t, err)
-	require.Equal(t, http.StatusOK, resp.StatusCode)
-	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, a.StatusCode)
 }
 
 // the id goes back to the client; a strange one is not repeated.
 func TestRequestIDs(t *testing.T) {
 	t.Parallel()
-	g := setup(t, nil)
-	rids := make(chan string, 16)
-	g.work(noting(rids))
 	tests := map[string]struct {
 		given string
 		kept  bool
@@ -416,6 +409,10 @@ func TestRequestIDs(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := setup(t, nil)
+			rids := make(chan string, 1)
+			g.work(noting(rids))
 			var header []string
 			if tt.given != "" {
 				header = []string{"X-Request-ID", tt.given}
@@ -445,10 +442,9 @@ func TestAbortedUpload(t *testing.T) {
 		_, err := fmt.Fprintf(conn, "POST /v1/chat/completions HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n39\r\n%s", framing, chatBody)
 		require.NoError(t, err)
 		require.NoError(t, conn.CloseWrite())
-		resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		a, err := readAnswer(bufio.NewReader(conn))
 		if err == nil { // whoever still listens is told
-			require.Equal(t, http.StatusBadRequest, resp.StatusCode)
-			require.NoError(t, resp.Body.Close())
+			require.Equal(t, http.StatusBadRequest, a.StatusCode)
 		} else {
 			require.True(t, errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF), err)
 		}

@@ -1,6 +1,7 @@
 package ingress_test
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -61,34 +62,34 @@ func (o *output) String() string {
 	return o.buf.String()
 }
 
-func connect(t testing.TB, server bus.InProcess, name string) *bus.Bus {
-	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: server, Name: name, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+func connect(tb testing.TB, server bus.InProcess, name string) *bus.Bus {
+	tb.Helper()
+	b, err := bus.Connect(tb.Context(), bus.Config{InProcess: server, Name: name, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, b.Close(context.Background())) })
 	return b
 }
 
 // setup starts an ingress; change may alter its configuration.
-func setup(t testing.TB, change func(*ingress.Config)) *gateway {
-	t.Helper()
-	server := natstest.Start(t)
-	g := &gateway{t: t, nats: server, log: &output{}, worker: connect(t, server, "worker"), metrics: prometheus.NewRegistry()}
+func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
+	tb.Helper()
+	server := natstest.Start(tb)
+	g := &gateway{t: tb, nats: server, log: &output{}, worker: connect(tb, server, "worker"), metrics: prometheus.NewRegistry()}
 	cfg := ingress.Config{ID: "ingress-test", Addr: "127.0.0.1:0", QueueTimeout: testWait, Gatherer: g.metrics, Version: "1.2.3"}
 	if change != nil {
 		change(&cfg)
 	}
 	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	var err error
-	g.ingress, err = ingress.New(cfg, connect(t, server, "ingress"), log, g.metrics)
-	require.NoError(t, err)
-	require.NoError(t, g.ingress.Start(t.Context()))
-	t.Cleanup(func() { g.stop(testWait) })
+	g.ingress, err = ingress.New(cfg, connect(tb, server, "ingress"), log, g.metrics)
+	require.NoError(tb, err)
+	require.NoError(tb, g.ingress.Start(tb.Context()))
+	tb.Cleanup(func() { g.stop(testWait) })
 	g.addr = g.ingress.Addr().String()
 	g.url = "http://" + g.addr
 	transport := &http.Transport{DisableCompression: true}
 	g.client = &http.Client{Transport: transport}
-	t.Cleanup(transport.CloseIdleConnections)
+	tb.Cleanup(transport.CloseIdleConnections)
 	return g
 }
 
@@ -185,6 +186,16 @@ func (g *gateway) try(ctx context.Context, method, path string, body io.Reader, 
 		req.Header.Set(header[i], header[i+1])
 	}
 	resp, err := g.client.Do(req)
+	if err != nil {
+		return answer{}, err
+	}
+	text, err := io.ReadAll(resp.Body)
+	return answer{resp, string(text)}, errors.Join(err, resp.Body.Close())
+}
+
+// readAnswer reads the next answer of a connection.
+func readAnswer(in *bufio.Reader) (answer, error) {
+	resp, err := http.ReadResponse(in, nil)
 	if err != nil {
 		return answer{}, err
 	}

@@ -140,12 +140,12 @@ func TestAttemptsByNetwork(t *testing.T) {
 	admin := auth.NewAdmin("secret", false, slog.New(slog.DiscardHandler))
 	now := time.Now()
 	for i := range 40 {
-		admin.Check([]byte("wrong"), netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", i+1)), now)
+		_ = admin.Check([]byte("wrong"), netip.MustParseAddr(fmt.Sprintf("2001:db8::%x", i+1)), now)
 	}
 	require.Equal(t, http.StatusTooManyRequests, admin.Check([]byte("secret"), netip.MustParseAddr("2001:db8::ffff"), now).Status())
 	require.Nil(t, admin.Check([]byte("secret"), netip.MustParseAddr("2001:db8:0:1::1"), now))
 	for i := range 10000 {
-		admin.Check([]byte("wrong"), netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), now)
+		_ = admin.Check([]byte("wrong"), netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), now)
 	}
 	require.Equal(t, http.StatusTooManyRequests, admin.Check([]byte("secret"), netip.MustParseAddr("2001:db8::1"), now).Status(),
 		"the guilty are not forgotten for the sake of others")

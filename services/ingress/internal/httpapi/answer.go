@@ -77,7 +77,7 @@ func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
 			a.whole(x, parts, size)
 			return nil
 		}
-		a.grant(pend.ID, &done, uint64(size)) //nolint:gosec // a length
+		a.grant(pend.ID, &done, uint64(size))
 	}
 }
 
@@ -93,9 +93,10 @@ func (a *API) whole(x *exchange, parts [][]byte, size int) {
 // credit is how much of an answer its worker knows to be taken.
 type credit uint64
 
-// grant tells the worker of an answer that taken bytes are out of the way, in steps.
-func (a *API) grant(rid string, done *credit, taken uint64) {
-	if taken-uint64(*done) < bus.CreditStep {
+// grant tells the worker of an answer that taken bytes are out of the way, in steps, and again when the worker shows itself without data:
+// a credit may be lost, and a worker that waits for it would wait for ever.
+func (a *API) grant(rid string, done *credit, taken uint64, again bool) {
+	if taken-uint64(*done) < bus.CreditStep && (!again || taken == 0) {
 		return
 	}
 	*done = credit(taken)

@@ -14,8 +14,8 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadd
 func newRequestID(now time.Time) string {
 	var raw [18]byte
 	var text [26]byte
-	binary.BigEndian.PutUint64(raw[:8], uint64(now.UnixMilli())<<16) //nolint:gosec // a time after 1970
-	_, _ = rand.Read(raw[6:16])                                      // it never fails
+	binary.BigEndian.PutUint64(raw[:8], uint64(now.UnixMilli())<<16)
+	_, _ = rand.Read(raw[6:16]) // it never fails
 	idEncoding.Encode(text[:], raw[:16])
 	return string(text[:])
 }

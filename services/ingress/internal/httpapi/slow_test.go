@@ -100,7 +100,7 @@ func TestSlowClients(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, tt.status, resp.StatusCode)
 				require.InDelta(t, tt.after.Seconds(), time.Since(begin).Seconds(), 1)
-				require.NoError(t, conn.Close())
+				require.NoError(t, errors.Join(conn.Close(), resp.Body.Close()))
 			})
 		})
 	}
@@ -117,7 +117,7 @@ func TestIdleConnection(t *testing.T) {
 		resp, err := http.ReadResponse(in, nil)
 		require.NoError(t, err)
 		_, err = io.ReadAll(resp.Body)
-		require.NoError(t, err)
+		require.NoError(t, errors.Join(err, resp.Body.Close()))
 		begin := time.Now()
 		_, err = in.ReadByte()
 		require.ErrorIs(t, err, io.EOF)

@@ -64,18 +64,21 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	for {
 		p = s.pend.Next(p.Data)
 		err := s.writeAll(w, p.Data)
+		if p.Working {
+			s.api.grant(s.pend.ID, &s.done, s.taken, true)
+		}
 		if err == nil && p.Ping && s.atBoundary() {
 			err = s.writer.write(w, ping)
 		}
 		if err != nil {
 			s.api.Pending.Fail(s.pend, pending.ErrGone)
-			return int64(s.taken), err //nolint:gosec // a length
+			return int64(s.taken), err
 		}
 		switch {
 		case p.Err != nil:
-			return int64(s.taken), s.breakOff(w, p.Err) //nolint:gosec // a length
+			return int64(s.taken), s.breakOff(w, p.Err)
 		case p.End:
-			return int64(s.taken), nil //nolint:gosec // a length
+			return int64(s.taken), nil
 		}
 	}
 }
@@ -97,8 +100,8 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		}
 		s.last = parts[n-1]
 		parts = parts[n:]
-		s.taken += uint64(size) //nolint:gosec // a length
-		s.api.grant(s.pend.ID, &s.done, s.taken)
+		s.taken += uint64(size)
+		s.api.grant(s.pend.ID, &s.done, s.taken, false)
 	}
 	return nil
 }

@@ -28,8 +28,14 @@ var reasons = []struct {
 	err  error
 	name string
 }{
-	{ErrNotTaken, "not_taken"}, {ErrLost, "lost"}, {ErrDied, "died"}, {ErrGap, "gap"}, {ErrMalformed, "malformed"},
-	{ErrOverflow, "overflow"}, {ErrGone, "gone"}, {ErrStopping, "stopping"},
+	{ErrNotTaken, "not_taken"},
+	{ErrLost, "lost"},
+	{ErrDied, "died"},
+	{ErrGap, "gap"},
+	{ErrMalformed, "malformed"},
+	{ErrOverflow, "overflow"},
+	{ErrGone, "gone"},
+	{ErrStopping, "stopping"},
 }
 
 // Reasons lists every result of Reason.

@@ -38,6 +38,7 @@ type Request struct {
 	err     error
 	ping    bool // the client should get a sign of life
 	pings   bool // the answer is a stream that can carry one
+	working bool // the worker showed itself without data: it may wait for credit that was lost
 
 	// For the sweep.
 	heard     bool // a frame came since the last sweep
@@ -66,11 +67,12 @@ func (r *Request) Head() ([]byte, error) {
 	return r.head, nil
 }
 
-// Part is what Next gives: data, a request for a sign of life, the end, or an error. Data comes before the end or the error that follow it,
-// possibly in the same Part.
+// Part is what Next gives: data, a request for a sign of life, the worker's sign of life, the end, or an error. Data comes before the end or
+// the error that follow it, possibly in the same Part.
 type Part struct {
-	Data [][]byte
-	Ping bool
+	Data    [][]byte
+	Ping    bool
+	Working bool // the worker waits or is slow; credit that got lost on the way would explain it
 	End  bool
 	Err  error
 }
@@ -81,14 +83,14 @@ func (r *Request) Next(reuse [][]byte) Part {
 	clear(reuse)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for len(r.queue) == 0 && !r.ended && r.err == nil && !r.ping {
+	for len(r.queue) == 0 && !r.ended && r.err == nil && !r.ping && !r.working {
 		r.changed.Wait()
 	}
-	p := Part{Data: r.queue, Ping: r.ping && len(r.queue) == 0, End: r.ended}
+	p := Part{Data: r.queue, Ping: r.ping && len(r.queue) == 0, Working: r.working, End: r.ended}
 	if !r.ended {
 		p.Err = r.err
 	}
-	r.queue, r.queued, r.ping = reuse[:0], 0, false
+	r.queue, r.queued, r.ping, r.working = reuse[:0], 0, false, false
 	return p
 }
 
@@ -135,7 +137,7 @@ func (r *Request) accept(f contract.Frame) error {
 		return nil
 	}
 	if f.Kind == contract.FrameWorking {
-		r.heard = true
+		r.heard, r.working = true, r.head != nil
 		return nil
 	}
 	if f.Attempt > r.attempt {

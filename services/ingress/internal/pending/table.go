@@ -189,11 +189,11 @@ func (t *Table) all() func(yield func(*Request) bool) {
 
 func (t *Table) report(r *Request, err error) {
 	t.failed(err)
-	level := slog.LevelWarn
 	if errors.Is(err, ErrGone) {
-		level = slog.LevelDebug
+		t.log.Debug("client has gone", slog.String("rid", r.ID))
+		return
 	}
-	t.log.Log(context.Background(), level, "answer given up", slog.String("rid", r.ID), slog.Any("error", err))
+	t.log.Warn("answer given up", slog.String("rid", r.ID), slog.Any("error", err))
 }
 
 func (t *Table) cancel(rid string) {

@@ -71,7 +71,7 @@ func f(kind contract.FrameKind, attempt, seq uint64, payload string) []byte {
 func head(attempt uint64) []byte                { return f(contract.FrameHead, attempt, 0, "{}") }
 func data(attempt, seq uint64, t string) []byte { return f(contract.FrameData, attempt, seq, t) }
 func end(attempt, seq uint64) []byte            { return f(contract.FrameEnd, attempt, seq, "{}") }
-func working(attempt uint64) []byte             { return f(contract.FrameWorking, attempt, 0, "") }
+func working() []byte                           { return f(contract.FrameWorking, 1, 0, "") }
 
 // read takes the whole answer out of a request.
 func read(r *pending.Request) (string, error) {
@@ -97,7 +97,7 @@ func TestFrames(t *testing.T) {
 		err    error
 	}{
 		"in order":                              {[][]byte{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}, "ab", nil},
-		"working frames anywhere":               {[][]byte{working(1), head(1), working(1), data(1, 1, "a"), working(1), end(1, 2)}, "a", nil},
+		"working frames anywhere":               {[][]byte{working(), head(1), working(), data(1, 1, "a"), working(), end(1, 2)}, "a", nil},
 		"duplicates are dropped":                {[][]byte{head(1), head(1), data(1, 1, "a"), data(1, 1, "a"), head(1), end(1, 2), end(1, 2)}, "a", nil},
 		"nothing after the end":                 {[][]byte{head(1), end(1, 1), data(1, 2, "x")}, "", nil},
 		"a gap after the head":                  {[][]byte{head(1), data(1, 1, "a"), data(1, 3, "c"), end(1, 4)}, "a", pending.ErrGap},
@@ -110,7 +110,7 @@ func TestFrames(t *testing.T) {
 		"more after the end in one message":     {[][]byte{head(1), append(end(1, 1), data(1, 2, "x")...)}, "", nil},
 		"an older attempt is ignored":           {[][]byte{head(2), data(1, 1, "old"), data(2, 1, "new"), end(1, 2), end(2, 2)}, "new", nil},
 		"a newer attempt does not break in":     {[][]byte{head(1), head(2), data(2, 1, "new"), data(1, 1, "old"), end(1, 2)}, "old", nil},
-		"a newer attempt before the commit":     {[][]byte{working(1), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
+		"a newer attempt before the commit":     {[][]byte{working(), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
 		"a message with several frames":         {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), end(1, 2)}, nil)}, "a", nil},
 		"a gap inside of a message":             {[][]byte{bytes.Join([][]byte{head(1), data(1, 2, "a"), end(1, 3)}, nil)}, "", pending.ErrGap},
 		"what came before a gap is not lost":    {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), data(1, 3, "c")}, nil)}, "a", pending.ErrGap},
@@ -152,7 +152,7 @@ func TestClaims(t *testing.T) {
 		err     error // of the request afterwards
 	}{
 		"nothing came":                    {nil, 2, contract.VerdictRun, nil},
-		"a worker was alive":              {[][]byte{working(1)}, 2, contract.VerdictRun, nil},
+		"a worker was alive":              {[][]byte{working()}, 2, contract.VerdictRun, nil},
 		"the answer has begun":            {[][]byte{head(1)}, 2, contract.VerdictStop, pending.ErrDied},
 		"the answer of this attempt":      {[][]byte{head(2)}, 2, contract.VerdictStop, nil},
 		"the answer is complete":          {[][]byte{head(1), end(1, 1)}, 2, contract.VerdictStop, nil},
@@ -181,7 +181,7 @@ func TestClaims(t *testing.T) {
 func TestClaimFences(t *testing.T) {
 	t.Parallel()
 	b := setup()
-	b.table.Deliver("r", working(1))
+	b.table.Deliver("r", working())
 	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 2))
 	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 2), "the question may come twice")
 	b.table.Deliver("r", head(1))
@@ -198,6 +198,7 @@ func TestClaimFences(t *testing.T) {
 
 // run sweeps the table of b inside a synctest bubble.
 func (b *bench) run(t *testing.T) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() { b.table.Run(ctx) })
@@ -217,7 +218,7 @@ func TestSilence(t *testing.T) {
 		after time.Duration // the failure, since the beginning
 	}{
 		"nobody takes the request":      {func(*bench) {}, pending.ErrNotTaken, limits.Queue + limits.Grace},
-		"silent before the commit":      {deliver(working(1)), pending.ErrLost, 5*time.Second + limits.Queue},
+		"silent before the commit":      {deliver(working()), pending.ErrLost, 5*time.Second + limits.Queue},
 		"silent after a claim":          {claim, pending.ErrLost, 5*time.Second + limits.Queue},
 		"silent after the commit":       {deliver(head(1)), pending.ErrLost, 5*time.Second + limits.Silence},
 		"client leaves before a commit": {func(b *bench) { b.client.gone.Store(true) }, pending.ErrGone, 5 * time.Second},
@@ -253,7 +254,7 @@ func TestWorkingKeepsARequest(t *testing.T) {
 		begin := time.Now()
 		stop := begin.Add(time.Hour)
 		for time.Now().Before(stop) {
-			b.table.Deliver("r", working(1))
+			b.table.Deliver("r", working())
 			time.Sleep(5 * time.Second) //nolint:forbidigo // time of the bubble
 		}
 		for _, msg := range [][]byte{head(1), data(1, 1, "late"), end(1, 2)} {
@@ -278,7 +279,7 @@ func TestPings(t *testing.T) {
 		defer cancel()
 		worker.Go(func() { // it thinks for long, before the commit and after it
 			for {
-				b.table.Deliver("r", working(1))
+				b.table.Deliver("r", working())
 				select {
 				case <-time.After(2 * time.Second):
 				case <-ctx.Done():
@@ -309,7 +310,7 @@ func TestStrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup()
 		for range 100 {
-			b.table.Deliver("unknown", working(1))
+			b.table.Deliver("unknown", working())
 		}
 		require.Equal(t, 1, b.cancels.count())
 		time.Sleep(2 * time.Second) //nolint:forbidigo // time of the bubble

@@ -37,12 +37,10 @@ func changeState(c net.Conn, state fasthttp.ConnState) {
 	if !ok {
 		return
 	}
-	switch state {
-	case fasthttp.StateActive:
-		if !conn.state.CompareAndSwap(stateIdle, stateActive) {
-			conn.state.CompareAndSwap(stateNew, stateActive)
-		}
-	case fasthttp.StateIdle:
+	if state == fasthttp.StateActive && !conn.state.CompareAndSwap(stateIdle, stateActive) {
+		conn.state.CompareAndSwap(stateNew, stateActive)
+	}
+	if state == fasthttp.StateIdle {
 		conn.state.CompareAndSwap(stateActive, stateIdle)
 	}
 }
@@ -79,7 +77,7 @@ func (s *Server) accept() {
 			return
 		case err != nil:
 			s.log.Warn("accepting a connection", slog.Any("error", err))
-			time.Sleep(pause)
+			<-time.After(pause)
 			pause = min(2*pause, maxAcceptPause)
 			continue
 		}
