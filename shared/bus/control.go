@@ -145,22 +145,37 @@ func (c *credit) wait(ctx context.Context, upTo uint64) error {
 // ErrNoOwner says that the ingress which owns a request does not answer: it has died, and its clients with it.
 var ErrNoOwner = errors.New("owner of the request is gone")
 
-const claimWait = 2 * time.Second
+// A claim is asked again when no answer comes, because core NATS may lose one; an owner that has died is known at once by the absence of a
+// subscription.
+const (
+	claimWait  = 700 * time.Millisecond
+	claimTries = 3
+)
 
-// Claim asks the owner of req whether the delivery counted attempt may run (delivery rule 3).
+// Claim asks the owner of req whether the delivery counted attempt may run (delivery rule 3). Asking twice for the same attempt gives the
+// same answer.
 func (b *Bus) Claim(ctx context.Context, req *contract.Request, attempt uint64) (contract.Verdict, error) {
+	payload := append(binary.AppendUvarint(nil, attempt), req.ID...)
+	for range claimTries {
+		verdict, err := b.claim(ctx, req, payload)
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return verdict, err
+		}
+	}
+	return "", ErrNoOwner
+}
+
+func (b *Bus) claim(ctx context.Context, req *contract.Request, payload []byte) (contract.Verdict, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimWait)
 	defer cancel()
-	payload := binary.AppendUvarint(nil, attempt)
-	m, err := b.nc.RequestWithContext(ctx, subject.Claim(req.Ingress), append(payload, req.ID...))
-	switch {
-	case err == nil:
-		return contract.Verdict(m.Data), nil
-	case errors.Is(err, nats.ErrNoResponders), errors.Is(err, context.DeadlineExceeded):
+	m, err := b.nc.RequestWithContext(ctx, subject.Claim(req.Ingress), payload)
+	if errors.Is(err, nats.ErrNoResponders) {
 		return "", ErrNoOwner
-	default:
+	}
+	if err != nil {
 		return "", fmt.Errorf("asking the owner of a request: %w", err)
 	}
+	return contract.Verdict(m.Data), nil
 }
 
 // ServeClaims answers the claims of workers for the requests that ingress owns. handler must not block.

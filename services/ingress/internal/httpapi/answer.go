@@ -77,7 +77,7 @@ func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
 			a.whole(x, parts, size)
 			return nil
 		}
-		a.grant(pend.ID, &done, uint64(size))
+		a.grant(pend.ID, &done, uint64(size), p.Working)
 	}
 }
 
@@ -93,15 +93,21 @@ func (a *API) whole(x *exchange, parts [][]byte, size int) {
 // credit is how much of an answer its worker knows to be taken.
 type credit uint64
 
-// grant tells the worker of an answer that taken bytes are out of the way, in steps, and again when the worker shows itself without data:
-// a credit may be lost, and a worker that waits for it would wait for ever.
-func (a *API) grant(rid string, done *credit, taken uint64, again bool) {
-	if taken-uint64(*done) < bus.CreditStep && (!again || taken == 0) {
+// grant tells the worker of an answer that taken bytes are out of the way, in steps.
+func (a *API) grant(rid string, done *credit, taken uint64) {
+	if taken-uint64(*done) >= bus.CreditStep {
+		*done = credit(taken)
+		a.sendCredit(rid, taken)
+	}
+}
+
+// sendCredit tells the worker how much is taken. It is repeated when the worker shows itself without data: one that waits for a credit
+// which was lost would wait for ever.
+func (a *API) sendCredit(rid string, taken uint64) {
+	if taken == 0 {
 		return
 	}
-	*done = credit(taken)
 	if err := a.Bus.Credit(rid, taken); err != nil {
-		// Without it the worker waits, and the sweep ends the request.
 		a.Log.Warn("sending credit", slog.String("rid", rid), slog.Any("error", err))
 	}
 }

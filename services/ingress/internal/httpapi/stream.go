@@ -65,7 +65,7 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 		p = s.pend.Next(p.Data)
 		err := s.writeAll(w, p.Data)
 		if p.Working {
-			s.api.grant(s.pend.ID, &s.done, s.taken, true)
+			s.api.sendCredit(s.pend.ID, s.taken)
 		}
 		if err == nil && p.Ping && s.atBoundary() {
 			err = s.writer.write(w, ping)
@@ -101,7 +101,7 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		s.last = parts[n-1]
 		parts = parts[n:]
 		s.taken += uint64(size)
-		s.api.grant(s.pend.ID, &s.done, s.taken, false)
+		s.api.grant(s.pend.ID, &s.done, s.taken)
 	}
 	return nil
 }

@@ -72,9 +72,9 @@ func (r *Request) Head() ([]byte, error) {
 type Part struct {
 	Data    [][]byte
 	Ping    bool
-	Working bool // the worker waits or is slow; credit that got lost on the way would explain it
-	End  bool
-	Err  error
+	Working bool // the worker showed itself without data; it may wait for credit that was lost
+	End     bool
+	Err     error
 }
 
 // Next waits for more of the answer. It takes over reuse, the Data of an earlier Part, as space for the queue. A sign of life is asked for
