@@ -390,3 +390,24 @@ func TestConcurrentUse(t *testing.T) {
 	run.Wait()
 	require.Equal(t, 1, b.table.Len())
 }
+
+// A worker that waits for a credit which was lost shows itself without data; Next says so, and the credit can be given again.
+func TestSignOfTheWorkerIsPassedOn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		b.run(t)
+		b.table.Deliver("r", working())
+		b.table.Deliver("r", head(1))
+		_, err := b.request.Head()
+		require.NoError(t, err)
+		b.table.Deliver("r", working())
+		p := b.request.Next(nil)
+		require.True(t, p.Working)
+		require.Empty(t, p.Data)
+		b.table.Deliver("r", data(1, 1, "x"))
+		p = b.request.Next(nil)
+		require.False(t, p.Working)
+		require.Len(t, p.Data, 1)
+	})
+}
