@@ -77,7 +77,10 @@ func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
 			a.whole(x, parts, size)
 			return nil
 		}
-		a.grant(pend.ID, &done, uint64(size), p.Working)
+		a.grant(pend.ID, &done, uint64(size))
+		if p.Working {
+			a.sendCredit(pend.ID, uint64(size))
+		}
 	}
 }
 

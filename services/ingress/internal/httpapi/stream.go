@@ -101,7 +101,7 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		s.last = parts[n-1]
 		parts = parts[n:]
 		s.taken += uint64(size)
-		s.api.grant(s.pend.ID, &s.done, s.taken, false)
+		s.api.grant(s.pend.ID, &s.done, s.taken)
 	}
 	return nil
 }
