@@ -34,11 +34,11 @@ ensure() {
 	say "$1: not to be pulled here, built a stand-in in $((SECONDS - started)) s"
 }
 
-# build_image IMAGE CONTEXT [ARGUMENTS]: builds the Dockerfile in CONTEXT with the classic builder, which knows local images.
+# build_image IMAGE CONTEXT: builds the Dockerfile in CONTEXT with the classic builder, which knows local images.
 build_image() {
 	local image=$1 context=$2
-	shift 2
-	DOCKER_BUILDKIT=0 docker build --quiet --network host --label hydrallm.standin=1 --tag "$image" "$@" "$context" >/dev/null
+	DOCKER_BUILDKIT=0 docker build --network host --label hydrallm.standin=1 --tag "$image" "$context" >"$context.log" 2>&1 ||
+		{ tail -n 20 "$context.log" >&2; exit 1; }
 }
 
 debian() {
