@@ -20,7 +20,7 @@ type Event struct {
 	Lines int
 	// Cut says that the stream ended before the block was closed by a blank line, so the data may be half a value.
 	Cut bool
-	// Odd says that the data did not come in plain data lines (see Reader), so Raw means nothing to a client.
+	// Odd says that the block did not come in plain lines (see Reader) or begins with a byte order mark, so Raw means nothing to a client.
 	Odd bool
 }
 
@@ -186,6 +186,7 @@ func (r *Reader) takeLine(line place) (closed bool) {
 		if bytes.HasPrefix(text, byteOrderMark) {
 			line.start += len(byteOrderMark)
 			text = text[len(byteOrderMark):]
+			r.block.odd = true // many clients would take the mark for a part of the field name
 		}
 	}
 	if len(text) == 0 {

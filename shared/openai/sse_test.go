@@ -88,7 +88,7 @@ func TestReader(t *testing.T) {
 		{"blank lines", "\n\n\ndata: a\n\n\n\n", []seen{d("a")}},
 		{"several lines", "data: {\"a\":\ndata: 1\ndata:}\n\n", []seen{d("{\"a\":\n1\n}")}}, // SSE-08
 		{"empty data", "data\n\ndata:\n\n", []seen{d(""), d("")}},
-		{"byte order mark", "\xef\xbb\xbfdata: a\n\n", []seen{d("a")}},
+		{"byte order mark", "\xef\xbb\xbfdata: a\n\ndata: b\n\n", []seen{{data: "a", hasData: true, odd: true}, d("b")}},
 		{"one line feed at the end", "data: a\n\ndata: b\n", []seen{d("a"), {data: "b", hasData: true, cut: true}}}, // SSE-10
 		{"no line end at the end", "data: a\n\ndata: b", []seen{d("a"), {data: "b", hasData: true, cut: true}}},
 		{"event without data", "event: ping\n\n", []seen{{name: "ping"}}},

@@ -60,7 +60,7 @@ func (f *Filter) Event(dst []byte, e openai.Event) Step {
 		return step
 	}
 	if e.Data == nil {
-		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut {
+		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut && !e.Odd {
 			step.Out = append(dst, e.Raw...) // a comment stays one (SSE-04)
 		}
 		return step
@@ -71,7 +71,7 @@ func (f *Filter) Event(dst []byte, e openai.Event) Step {
 		return step
 	case openai.IsDone(data):
 		f.done, step.Done = true, true
-		if sound(&e) {
+		if sound(&e) && len(e.Data) == len("[DONE]") { // with spaces around it, some clients take it for JSON
 			f.doneRaw = bytes.Clone(e.Raw)
 		}
 		return step
@@ -179,8 +179,8 @@ func (f *Filter) complete() bool {
 // Usage is the last usage that came.
 func (f *Filter) Usage() Usage { return openai.ParseUsage(f.usage) }
 
-// Missing says what is wrong with a stream that ended now: nothing was answered, or the answer broke off.
-func (f *Filter) Missing() error {
+// missing says what is wrong with a stream that ended now: nothing was answered, or the answer broke off.
+func (f *Filter) missing() error {
 	if !f.began {
 		return classify.ErrEmptyAnswer
 	}
@@ -191,7 +191,7 @@ func (f *Filter) Missing() error {
 // error, also if [DONE] came: proxies write that after an upstream that broke off.
 func (f *Filter) End(dst []byte) ([]byte, error) {
 	if !f.began || !f.complete() {
-		return dst, f.Missing()
+		return dst, f.missing()
 	}
 	if f.opts.IncludeUsage && f.usage != nil {
 		if len(f.usageEvent) > 0 {

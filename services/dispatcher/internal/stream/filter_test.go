@@ -52,6 +52,9 @@ func TestRepairs(t *testing.T) {
 		"STR-01 no [DONE]":                    {content("Hi") + finish("stop"), "Hi", "stop", nil},
 		"SSE-10 no blank line at the end":     {content("Hi") + strings.TrimSuffix(finish("stop"), "\n\n"), "Hi", "stop", nil},
 		"SSE-08 one value on several lines":   {"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"byte order mark":                     {"\ufeff" + content("Hi") + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"byte order mark before a comment":    {"\ufeff: x\n\n" + content("Hi") + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"[DONE] between spaces":               {content("Hi") + finish("stop") + "data:  [DONE] \n\n", "Hi", "stop", nil},
 		"SSE-04 comments":                     {": PROCESSING\n\n" + content("Hi") + ": x\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"STR-06 choices null and absent":      {`data: {"choices":null}` + "\n\n" + content("Hi") + `data: {"choices":null,"usage":{"total_tokens":1}}` + "\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"STR-09 two finish reasons":           {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("tool_calls") + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
@@ -74,6 +77,7 @@ func TestRepairs(t *testing.T) {
 				out, problem, err := pass(tc.text, stream.Options{Think: think})
 				require.NoError(t, err)
 				require.Nil(t, problem)
+				require.NotContains(t, out, "\ufeff")
 				got := readStrictly(t, out)
 				require.True(t, got.done)
 				require.Equal(t, tc.content, got.content[0])
