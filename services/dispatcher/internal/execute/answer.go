@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -57,9 +58,18 @@ func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Re
 func (a *attempt) collect(ctx context.Context, resp *upstream.Response, r io.Reader) classify.Verdict {
 	events := openai.NewReader(r, maxEvent)
 	all := stream.NewCollector(a.streamOptions())
+	var graceTimer *time.Timer
+	defer func() {
+		if graceTimer != nil {
+			graceTimer.Stop()
+		}
+	}()
 	for !all.Done() {
+		if all.Finished() && graceTimer == nil {
+			graceTimer = time.AfterFunc(grace, func() { resp.Abort(errGraceOver) })
+		}
 		event, err := events.Next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) || err != nil && all.Finished() {
 			break
 		}
 		if err != nil {

@@ -165,10 +165,8 @@ func (s *relay) stopTimers() {
 // ended decides about a stream whose body is over: finished, even without [DONE], or broken off.
 func (s *relay) ended(ctx context.Context, err error) classify.Verdict {
 	switch {
-	case s.filter.Finished():
+	case s.filter.Finished(), ctx.Err() == nil && errors.Is(err, io.EOF): // many upstreams give one answer where several are asked for
 		return s.finish(ctx)
-	case ctx.Err() == nil && errors.Is(err, io.EOF):
-		return s.broken(ctx, classify.Ended(s.filter.Missing()))
 	default:
 		return s.broken(ctx, s.cutOff(ctx, s.resp.Context(), err))
 	}

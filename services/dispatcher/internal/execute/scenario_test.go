@@ -352,7 +352,25 @@ func TestGraceAfterFinish(t *testing.T) {
 		require.LessOrEqual(t, time.Since(start), 3*time.Second)
 		require.True(t, strings.HasSuffix(got.text(), stop+doneEvent))
 		require.Equal(t, "success", out.Usage.Status)
+		start = time.Now()
+		got, out = w.run(t.Context(), plainBody)
+		require.LessOrEqual(t, time.Since(start), 3*time.Second)
+		require.Contains(t, got.text(), `"content":"Hi"`)
+		require.Equal(t, "success", out.Usage.Status)
 	}, single("a"))
+}
+
+// STR-01, STR-14: an upstream that gives one answer although two are asked for, and no [DONE], is not broken.
+func TestFewerAnswersThanAsked(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": events(delta(`{"content":"Hi"}`), stop)}, func(w *world) {
+		t := w.t
+		for _, body := range []string{streamBody, plainBody} {
+			got, out := w.run(t.Context(), strings.Replace(body, "{", `{"n":2,`, 1))
+			require.Equal(t, "success", out.Usage.Status)
+			require.NotContains(t, got.text(), "error")
+		}
+	})
 }
 
 // resilience.idle_timeout: a stream that falls silent after its first content is cut.

@@ -66,6 +66,9 @@ func (c *Collector) Add(e openai.Event) (problem []byte, err error) {
 // Done says that nothing more is to be read.
 func (c *Collector) Done() bool { return c.done }
 
+// Finished says that every choice has its finish reason, as Filter.Finished does.
+func (c *Collector) Finished() bool { return c.filter.Finished() }
+
 // Usage is the last usage that came.
 func (c *Collector) Usage() Usage { return c.filter.Usage() }
 
