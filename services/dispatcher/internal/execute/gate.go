@@ -45,6 +45,8 @@ type gate struct {
 // newGate starts the clock of a gate; opened is called once, when the gate commits.
 func newGate(ctx context.Context, sink Sink, head contract.Head, limit time.Duration, opened func(outcome string)) *gate {
 	g := &gate{ctx: ctx, sink: sink, head: head, opened: opened}
+	g.mu.Lock() // a short limit may be over before the timer is known here
+	defer g.mu.Unlock()
 	g.timer = time.AfterFunc(limit, g.expire)
 	return g
 }
