@@ -103,8 +103,10 @@ func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) 
 	success := classify.Verdict{Class: classify.Success}
 	a.begin()
 	a.settle(success)
-	if err := errors.Join(a.sink.Head(a.head(contentType)), a.sink.Data(ctx, body)); err != nil {
-		return a.cutOff(ctx, ctx, err)
+	sending, stop := delivery(ctx)
+	defer stop()
+	if err := errors.Join(a.sink.Head(a.head(contentType)), a.sink.Data(sending, body)); err != nil {
+		return a.unwritten(ctx, err)
 	}
 	return success
 }

@@ -84,6 +84,7 @@ type run struct {
 	keys     map[*keypool.Pool]map[int]bool
 	busy     bool             // a channel was passed over for lack of a slot
 	misfired bool             // the one retry of a misfiring model is used up
+	cut      bool             // the answer has begun and can't be sent to its end, not even to an error
 	last     classify.Verdict // of the attempt before
 	wait     time.Duration
 	reasons  []string // classes of the failures, which say nothing of the network behind the gateway

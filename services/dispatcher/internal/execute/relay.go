@@ -29,8 +29,7 @@ func (a *attempt) passEvents(ctx context.Context, resp *upstream.Response, body 
 	}
 	b := takeBuffers(body)
 	defer b.giveBack()
-	s := &relay{attempt: a, resp: resp, buffers: b, filter: stream.NewFilter(a.streamOptions())}
-	s.gate = newGate(resp.Context(), a.sink, a.head(contentEvents), a.Limits.GateTimeout, a.committed) //nolint:contextcheck // it lives as long as the call
+	s := &relay{attempt: a, resp: resp, buffers: b, filter: stream.NewFilter(a.streamOptions()), graceLeft: grace}
 	verdict := s.run(ctx)
 	if verdict.Class == classify.Success {
 		resp.Drain(drainLimit)
@@ -86,18 +85,22 @@ type relay struct {
 	filter *stream.Filter
 	gate   *gate
 
-	graceTimer *time.Timer
-	idleTimer  *time.Timer
+	begun      bool        // an event came
+	idleTimer  *time.Timer // while an unfinished stream is waited for
+	graceTimer *time.Timer // while a finished one is
+	graceLeft  time.Duration
 }
 
 func (s *relay) run(ctx context.Context) classify.Verdict {
-	defer s.stopTimers()
+	sending, stop := delivery(s.resp.Context())
+	defer stop()
+	s.gate = newGate(sending, s.sink, s.head(contentEvents), s.Limits.GateTimeout, s.committed) //nolint:contextcheck // it lives as long as the call
+	defer s.gate.timer.Stop()
 	for {
-		event, err := s.events.Next()
+		event, err := s.next()
 		if err != nil {
 			return s.ended(ctx, err)
 		}
-		s.keepAlive()
 		step := s.filter.Event(s.out[:0], event)
 		s.out = step.Out
 		switch {
@@ -133,33 +136,48 @@ func (s *relay) write(step stream.Step) error {
 			return err
 		}
 	}
-	if s.filter.Finished() && s.graceTimer == nil {
-		s.graceTimer = time.AfterFunc(grace, func() { s.resp.Abort(errGraceOver) })
-	}
 	if s.events.Buffered() {
 		return nil
 	}
 	return s.gate.flush()
 }
 
-// keepAlive restarts the idle clock.
-func (s *relay) keepAlive() {
+// next waits for an event. Only this waiting counts as silence of the upstream, not the time that a slow client takes.
+func (s *relay) next() (openai.Event, error) {
+	if s.events.Buffered() {
+		return s.events.Next()
+	}
+	if s.filter.Finished() {
+		return s.last()
+	}
 	limit := s.Limits.IdleTimeout
 	switch {
-	case limit == 0 || s.filter.Finished():
+	case limit == 0 || !s.begun:
 	case s.idleTimer == nil:
 		s.idleTimer = time.AfterFunc(limit, func() { s.resp.Abort(classify.ErrIdleTimeout) })
 	default:
 		s.idleTimer.Reset(limit)
 	}
+	event, err := s.events.Next()
+	s.begun = true
+	if s.idleTimer != nil {
+		s.idleTimer.Stop()
+	}
+	return event, err
 }
 
-func (s *relay) stopTimers() {
-	for _, t := range []*time.Timer{s.graceTimer, s.idleTimer, s.gate.timer} {
-		if t != nil {
-			t.Stop()
-		}
+// last waits for what may follow the finish; signs of life do not extend the wait.
+func (s *relay) last() (openai.Event, error) {
+	since := time.Now()
+	if s.graceTimer == nil {
+		s.graceTimer = time.AfterFunc(s.graceLeft, func() { s.resp.Abort(errGraceOver) })
+	} else {
+		s.graceTimer.Reset(max(s.graceLeft, 0))
 	}
+	event, err := s.events.Next()
+	s.graceTimer.Stop()
+	s.graceLeft -= time.Since(since)
+	return event, err
 }
 
 // ended decides about a stream whose body is over: finished, even without [DONE], or broken off.
@@ -203,7 +221,7 @@ func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict
 	}
 	out := s.filter.Abort(s.out[:0])
 	out = errBrokeOff.AppendEvent(out)
-	_ = s.gate.write(out, true) // the client that can't be written to is found by the ingress
+	s.cut = s.gate.write(out, true) != nil
 	return v
 }
 
@@ -212,13 +230,8 @@ var errBrokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream fail
 
 // unwritten is for a stream that the client did not take: its fault or the pipeline's, not the upstream's.
 func (s *relay) unwritten(ctx context.Context, err error) classify.Verdict {
-	if ctx.Err() != nil {
-		return s.broken(ctx, s.cutOff(ctx, ctx, err))
-	}
-	if errors.Is(err, classify.ErrTotalTimeout) {
-		return s.broken(ctx, classify.Ended(err))
-	}
-	return classify.Verdict{Class: classify.Cancelled, Reason: "client does not read"}
+	s.countUsage(s.filter.Usage())
+	return s.attempt.unwritten(ctx, err)
 }
 
 func (a *attempt) countUsage(u stream.Usage) {
