@@ -13,6 +13,7 @@ import (
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
 )
 
 var errTooLong = errors.New("answer is larger than the limit")
@@ -38,11 +39,13 @@ func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Re
 		return a.cutOff(ctx, resp.Context(), err)
 	}
 	body = bytes.TrimLeft(body, " \t\r\n\ufeff")
-	if v := classify.Of(a.answerOf(resp, body)); v.Class != classify.Success {
-		return v
-	}
-	if !gjson.ValidBytes(body) {
-		return classify.Ended(classify.ErrTruncated)
+	if !ordinary(body) {
+		if v := classify.Of(a.answerOf(resp, body)); v.Class != classify.Success {
+			return v
+		}
+		if !gjson.ValidBytes(body) {
+			return classify.Ended(classify.ErrTruncated)
+		}
 	}
 	if !stream.IsAnswer(body) {
 		return classify.Ended(classify.ErrEmptyAnswer)
@@ -52,6 +55,22 @@ func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Re
 		return a.deliver(ctx, contentEvents, stream.Synthesize(nil, body, a.streamOptions()))
 	}
 	return a.deliver(ctx, contentJSON, stream.Completion(body, a.streamOptions()))
+}
+
+// ordinary says that a body is what it should be: a whole answer without any error, which ended as answers end. It spares such a body the
+// table of what else an answer may be.
+func ordinary(body []byte) bool {
+	var c openai.Chunk
+	if c.Parse(body); !c.Valid || !c.Plain || !c.Error.IsZero() || len(c.Choices) == 0 {
+		return false
+	}
+	for i := range c.Choices {
+		finish := c.Choices[i].Finish.Of(body)
+		if !rawjson.Is(finish, "stop") && !rawjson.Is(finish, "length") && !rawjson.Is(finish, "tool_calls") {
+			return false
+		}
+	}
+	return true
 }
 
 // collect turns an event stream into the JSON answer that the client asked for.
