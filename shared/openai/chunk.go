@@ -34,7 +34,9 @@ type Chunk struct {
 type Choice struct {
 	Span  rawjson.Span // the whole element
 	Index int          // 0 when absent or no number
-	Delta rawjson.Span // the object "delta" or "message"
+	// NoIndex says that the member "index" is missing, or no number that clients can use as an index.
+	NoIndex bool
+	Delta   rawjson.Span // the object "delta" or "message"
 
 	Role, Content, Refusal, ToolCalls, FunctionCall rawjson.Span
 	ReasoningContent, Reasoning                     rawjson.Span // two names of the same thing
@@ -243,10 +245,14 @@ func (p *chunkScan) choice(ch *Choice) {
 	if !p.s.Enter('{') {
 		return
 	}
+	numbered := false
+	defer func() { ch.NoIndex = !numbered }()
 	for p.s.Member() {
 		switch string(p.s.Key()) {
 		case "index":
-			ch.Index = smallNumber(p.s.Skip().Of(p.Data), 0)
+			raw := p.s.Skip().Of(p.Data)
+			ch.Index = smallNumber(raw, 0)
+			numbered = smallNumber(raw, -1) >= 0 && raw[0] != '"'
 		case "delta":
 			p.delta(ch)
 		case "message":

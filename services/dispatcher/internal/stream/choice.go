@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"strconv"
 
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
@@ -74,7 +75,7 @@ func (f *Filter) rewriteChoice(before *[]byte, ch *openai.Choice) part {
 		return part{gone: true}
 	}
 	sameFinish := bytes.Equal(finish, ch.Finish.Of(data)) || finish == nil && (ch.Finish.IsZero() || string(ch.Finish.Of(data)) == "null")
-	if sameFinish && !edit.changed() && !ch.Delta.IsZero() {
+	if sameFinish && !edit.changed() && !ch.Delta.IsZero() && !ch.NoIndex {
 		return part{}
 	}
 	start := len(f.text)
@@ -157,8 +158,9 @@ func (f *Filter) appendChoice(dst []byte, ch *openai.Choice, edit *deltaEdit, fi
 	c := rawjson.Copy(dst, raw)
 	hasDelta := false
 	for m := range rawjson.Members(raw) {
-		c.Member(m.Key.Start, m.Value.End, true)
-		switch string(m.Name()) {
+		name := string(m.Name())
+		c.Member(m.Key.Start, m.Value.End, name != "index" || !ch.NoIndex)
+		switch name {
 		case "delta":
 			hasDelta = true
 			out := c.Edit(m.Value.Start, m.Value.End)
@@ -173,6 +175,9 @@ func (f *Filter) appendChoice(dst []byte, ch *openai.Choice, edit *deltaEdit, fi
 	}
 	if !hasDelta {
 		c.Add([]byte(`"delta":{}`))
+	}
+	if ch.NoIndex {
+		c.Add([]byte(`"index":`), strconv.AppendInt(nil, int64(ch.Index), 10))
 	}
 	return c.End()
 }

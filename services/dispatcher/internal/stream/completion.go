@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 	"slices"
+	"strconv"
 
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
@@ -20,7 +21,7 @@ func Completion(body []byte, opts Options) []byte {
 	}
 	changed := false
 	for i := range c.Choices {
-		p := f.rewriteMessage(&c.Choices[i])
+		p := f.rewriteMessage(i)
 		f.parts = append(f.parts, p)
 		changed = changed || !p.text.IsZero()
 	}
@@ -38,9 +39,9 @@ func IsAnswer(body []byte) bool {
 	return slices.ContainsFunc(c.Choices, func(ch openai.Choice) bool { return !ch.Delta.IsZero() })
 }
 
-// rewriteMessage repairs one choice of a whole answer.
-func (f *Filter) rewriteMessage(ch *openai.Choice) part {
-	data := f.chunk.Data
+// rewriteMessage repairs the choice of a whole answer that stands at a position.
+func (f *Filter) rewriteMessage(position int) part {
+	data, ch := f.chunk.Data, &f.chunk.Choices[position]
 	var edit deltaEdit
 	f.split.reset()
 	if f.opts.Think != ThinkOff {
@@ -60,15 +61,16 @@ func (f *Filter) rewriteMessage(ch *openai.Choice) part {
 		finish = finishReason(finishStop, hasCalls, functionCall, true)
 	}
 	noContent := ch.Content.IsZero() && !ch.Delta.IsZero()
-	if bytes.Equal(finish, stated) && !edit.changed() && !noContent {
+	if bytes.Equal(finish, stated) && !edit.changed() && !noContent && !ch.NoIndex {
 		return part{}
 	}
 	start := len(f.text)
 	raw := ch.Span.Of(data)
 	c := rawjson.Copy(f.text, raw)
 	for m := range rawjson.Members(raw) {
-		c.Member(m.Key.Start, m.Value.End, true)
-		switch string(m.Name()) {
+		name := string(m.Name())
+		c.Member(m.Key.Start, m.Value.End, name != "index" || !ch.NoIndex)
+		switch name {
 		case "message":
 			message := f.appendEdited(nil, m.Value.Of(raw), &edit)
 			if noContent {
@@ -78,6 +80,9 @@ func (f *Filter) rewriteMessage(ch *openai.Choice) part {
 		case "finish_reason":
 			replace(c.Edit(m.Value.Start, m.Value.End), finish)
 		}
+	}
+	if ch.NoIndex {
+		c.Add([]byte(`"index":`), strconv.AppendInt(nil, int64(max(position, ch.Index)), 10))
 	}
 	f.text = c.End()
 	return part{text: rawjson.Span{Start: start, End: len(f.text)}}

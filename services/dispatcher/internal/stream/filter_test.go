@@ -55,6 +55,8 @@ func TestRepairs(t *testing.T) {
 		"byte order mark":                     {"\ufeff" + content("Hi") + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"byte order mark before a comment":    {"\ufeff: x\n\n" + content("Hi") + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"[DONE] between spaces":               {content("Hi") + finish("stop") + "data:  [DONE] \n\n", "Hi", "stop", nil},
+		"choice without index":                {strings.Replace(content("Hi")+finish("stop"), `"index":0,`, "", 2) + doneEvent, "Hi", "stop", nil},
+		"choice index in quotes":              {strings.Replace(content("Hi"), `"index":0`, `"index":"0"`, 1) + finish("stop") + strings.ReplaceAll(content("yo")+finish("stop"), `"index":0`, `"index":"1"`) + doneEvent, "Hi", "stop", nil},
 		"SSE-04 comments":                     {": PROCESSING\n\n" + content("Hi") + ": x\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"STR-06 choices null and absent":      {`data: {"choices":null}` + "\n\n" + content("Hi") + `data: {"choices":null,"usage":{"total_tokens":1}}` + "\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"STR-09 two finish reasons":           {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("tool_calls") + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},

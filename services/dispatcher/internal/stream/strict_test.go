@@ -30,7 +30,7 @@ type tool struct{ id, name, typ, args string }
 
 type wireChunk struct {
 	Choices *[]struct {
-		Index int
+		Index *int
 		Delta struct {
 			Role             string
 			Content          any
@@ -85,7 +85,8 @@ func (c *client) read(tb testing.TB, data []byte) {
 		c.usage = append(c.usage, ch.Usage)
 	}
 	for _, choice := range *ch.Choices {
-		i := choice.Index
+		require.NotNil(tb, choice.Index, "%s", data)
+		i := *choice.Index
 		require.Empty(tb, c.finish[i], "something follows the finish reason: %s", data)
 		if text, ok := choice.Delta.Content.(string); ok {
 			c.content[i] += text
