@@ -145,3 +145,26 @@ func TestClientLeavesWhileItIsWaitedFor(t *testing.T) {
 		})
 	}
 }
+
+// flushed is a client that gets what is flushed, and when.
+type flushed struct {
+	answer
+	at []time.Time
+}
+
+func (f *flushed) Flush() error {
+	f.at = append(f.at, time.Now())
+	return f.answer.Flush()
+}
+
+// CXL-05: what came is flushed before the upstream is waited for, also when an event came with it that is dropped.
+func TestNothingIsHeldWhileTheUpstreamIsAwaited(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": events(delta(`{"content":"x"}`)+"data: {}\n\n", pause(time.Minute), stop, doneEvent)}, func(w *world) {
+		t := w.t
+		var got flushed
+		start := time.Now()
+		w.exec.Run(t.Context(), job(streamBody), &got)
+		require.Equal(t, start, got.at[0])
+	})
+}

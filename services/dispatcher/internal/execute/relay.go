@@ -108,7 +108,6 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 			if v, bad := s.eventVerdict(s.resp, step.Problem); bad {
 				return s.broken(ctx, v)
 			}
-			continue
 		case step.Done:
 			return s.finish(ctx)
 		}
