@@ -6,14 +6,13 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
-	"hydrallm/shared/openai"
 )
 
 // refuse answers the client with an error.
 func (a *Analyzer) refuse(ctx context.Context, w *bus.Work, f *fault.Fault) error {
 	reply := a.bus.OpenReply(w.Request, w.Attempt, func() {}) // too short to be cancelled
 	defer reply.Close()
-	body := openai.AppendError(nil, openai.ErrorBody{Message: f.Message, Type: f.Type(), Param: f.Param, Code: f.PublicCode()})
+	body := f.AppendJSON(nil)
 	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", "application/json"}}}
 	if err := reply.Head(head); err != nil {
 		return err

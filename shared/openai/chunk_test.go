@@ -143,13 +143,6 @@ func TestChunkOfWholeAnswer(t *testing.T) { // R-122, STR-12, C-42
 	require.True(t, parse(`{"choices":[{"message":{"content":null,"audio":{"id":"a"}}}]}`).HasOutput())
 }
 
-func TestAppendError(t *testing.T) { // R-044
-	t.Parallel()
-	e := ErrorBody{Message: "모델 \"x\"\n", Type: "invalid_request_error", Code: "model_not_found"}
-	require.Equal(t, `{"error":{"message":"모델 \"x\"\n","type":"invalid_request_error","param":null,"code":"model_not_found"},"detail":"모델 \"x\"\n"}`, string(AppendError(nil, e)))
-}
-
-// oracle decodes the deltas (or messages) of a chunk; nil where there is none.
 func oracle(data []byte) (deltas []map[string]json.RawMessage) {
 	var top map[string]json.RawMessage
 	var choices []map[string]json.RawMessage

@@ -5,7 +5,7 @@ import (
 	"io"
 	"net/http"
 
-	"hydrallm/shared/openai"
+	"hydrallm/shared/fault"
 )
 
 // events writes server-sent events and keeps the first error.
@@ -58,5 +58,5 @@ func fail(w http.ResponseWriter, status int, text string) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(openai.AppendError(nil, openai.ErrorBody{Message: text, Type: kind})) // the client may have left
+	_, _ = w.Write((&fault.Fault{Kind: fault.Refused, Message: text, ErrorType: kind}).AppendJSON(nil)) // the client may have left
 }
