@@ -36,6 +36,9 @@ func chains(cfg *config.Config, pools map[string]*keypool.Pool) (map[string]*exe
 	channels := map[string]*execute.Channel{}
 	for _, u := range cfg.Upstreams {
 		p, _ := cfg.Provider(u.Provider)
+		if !spoken(p.Dialect) {
+			return nil, fmt.Errorf("upstream %q: the dialect %q of its provider %q is not supported yet", u.ID, p.Dialect, p.ID)
+		}
 		channels[u.ID] = channel(u, p)
 		channels[u.ID].Pool = pools[p.ID]
 	}
@@ -58,6 +61,9 @@ func chains(cfg *config.Config, pools map[string]*keypool.Pool) (map[string]*exe
 	}
 	return all, nil
 }
+
+// spoken says whether an upstream of this dialect can be called: those whose chat operation is OpenAI's.
+func spoken(dialect string) bool { return dialect == "openai" || dialect == "ollama" }
 
 func channel(u config.Upstream, p config.Provider) *execute.Channel {
 	c := &execute.Channel{
