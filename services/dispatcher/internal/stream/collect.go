@@ -34,6 +34,8 @@ type answer struct {
 	index                       int
 	content, reasoning, refusal []byte
 	calls                       []answerCall
+	oldCall                     oldCall
+	others                      others
 	logprobs                    []byte // elements of logprobs.content
 	finish                      []byte
 }
@@ -135,6 +137,8 @@ func (a *answer) add(data []byte, ch *openai.Choice) {
 	for span := range rawjson.Elements(ch.ToolCalls.Of(data)) {
 		a.addCall(span.Of(ch.ToolCalls.Of(data)))
 	}
+	a.oldCall.add(ch.FunctionCall.Of(data))
+	a.others.add(data, ch)
 	logprobs := rawjson.Get(ch.Logprobs.Of(data), "content")
 	for span := range rawjson.Elements(logprobs) {
 		if len(a.logprobs) > 0 {
@@ -164,7 +168,7 @@ func (a *answer) addCall(raw []byte) {
 func (a *answer) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(a.index), 10)
 	dst = append(dst, `,"message":{"role":"assistant","content":`...)
-	if len(a.content) == 0 && (len(a.calls) > 0 || len(a.refusal) > 0) {
+	if len(a.content) == 0 && (len(a.calls) > 0 || a.oldCall.came || len(a.refusal) > 0) {
 		dst = append(dst, null...)
 	} else {
 		dst = append(dst, quoted(a.content)...)
@@ -186,7 +190,7 @@ func (a *answer) append(dst []byte) []byte {
 	if len(a.calls) > 0 {
 		dst = append(dst, ']')
 	}
-	dst = append(dst, '}')
+	dst = append(a.others.append(a.oldCall.append(dst)), '}')
 	if len(a.logprobs) > 0 {
 		dst = append(append(append(dst, `,"logprobs":{"content":[`...), a.logprobs...), `]}`...)
 	}

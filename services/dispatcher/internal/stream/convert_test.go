@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
@@ -131,6 +132,17 @@ func TestCollector(t *testing.T) {
 	require.JSONEq(t, `{"error":"x"}`, string(problem))
 	_, err = c.Add(openai.Event{Data: make([]byte, 65<<20)})
 	require.ErrorIs(t, err, stream.ErrTooLarge)
+}
+
+// What a stream says in the old form of calls, or in members of its own, is in the collected answer too.
+func TestCollectorKeepsOtherMembers(t *testing.T) {
+	t.Parallel()
+	text := delta(`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"a\""},"annotations":[],"x_note":"on"}`) +
+		delta(`{"function_call":{"arguments":":1}"},"annotations":[{"n":1}],"x_note":"e","x_cost":{"a":1}}`) +
+		delta(`{"annotations":[{"n":2},{"n":3}],"x_note":null,"x_cost":{"b":2}}`) + finish("stop") + doneEvent
+	require.JSONEq(t, `{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{\"a\":1}"},`+
+		`"annotations":[{"n":1},{"n":2},{"n":3}],"x_note":"one","x_cost":{"b":2}}`,
+		gjson.GetBytes(collect(t, text), "choices.0.message").Raw)
 }
 
 func TestUsageOf(t *testing.T) {
