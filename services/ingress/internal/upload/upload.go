@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -24,8 +23,10 @@ const (
 // Read gives the body of the request, decompressed, at most limit bytes. The caller hands it to Release when nothing refers to it any more.
 // The error is a *fault.Fault; the rest of the body may then be unread.
 func Read(ctx *fasthttp.RequestCtx, limit int) ([]byte, error) {
-	encoding := strings.ToLower(string(bytes.TrimSpace(ctx.Request.Header.ContentEncoding())))
-	unpack, ok := decoders[encoding]
+	// Fields that come twice are one list (RFC 9110, section 5.3), and no list of encodings is supported.
+	encoding := bytes.Join(ctx.Request.Header.PeekAll(fasthttp.HeaderContentEncoding), []byte(","))
+	encoding = bytes.ToLower(bytes.TrimSpace(encoding))
+	unpack, ok := decoders[string(encoding)]
 	if !ok {
 		return nil, fault.New(fault.BadEncoding, "The content encoding of the request is not supported: use gzip, zstd or none")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
 
 	"hydrallm/shared/fault"
 )
@@ -146,6 +147,18 @@ func TestDecoders(t *testing.T) {
 				require.True(t, bytes.Equal(got, text) || len(got) == 0)
 			}
 		})
+	}
+}
+
+// HDR-03c: two fields are one list, which is refused and not half decoded.
+func TestEncodingGivenTwice(t *testing.T) {
+	t.Parallel()
+	for _, second := range []string{"gzip", "identity", "foo"} {
+		var ctx fasthttp.RequestCtx
+		ctx.Request.Header.Add("Content-Encoding", "gzip")
+		ctx.Request.Header.Add("Content-Encoding", second)
+		_, err := Read(&ctx, 100)
+		require.Equal(t, http.StatusUnsupportedMediaType, fault.From(err).Status(), second)
 	}
 }
 
