@@ -103,7 +103,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	defer stop(t, c)
 	publish(t, e, "r1", time.Minute)
 	require.Equal(t, "r1", receive(t, next).Request.ID)
-	require.InDelta(t, 1, testutil.ToFloat64(e.handled.WithLabelValues(endRetry)), 0)
+	require.Eventually(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endRetry)) == 1 }, testWait, time.Millisecond)
 }
 
 func TestStopToleratesAnEnricherThatNeverStarted(t *testing.T) {

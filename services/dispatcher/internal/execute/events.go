@@ -13,12 +13,8 @@ import (
 
 // The event lines of R-370. They name upstreams and figures, never keys or bodies.
 
-func errorAttrs(rid string, err error) []any {
-	return []any{slog.String("rid", rid), slog.Any("error", err)}
-}
-
 func (r *run) event(ctx context.Context, level slog.Level, event string, pairs ...any) {
-	telemetry.Event(ctx, r.Log, level, event, append(pairs, "rid", r.job.Request.ID)...)
+	telemetry.Event(ctx, r.Log, level, event, pairs...)
 }
 
 // load shows the slots of a channel as name and value of an event line.

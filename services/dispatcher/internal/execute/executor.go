@@ -152,7 +152,7 @@ func (r *run) claim(ctx context.Context, chain *Chain) (claimed, bool) {
 		lease, i, err := r.Slots.Claim(ctx, chain.candidates, func(i int) bool { return r.passOver(chain.Links[i].Channel) })
 		if err != nil {
 			if !errors.Is(err, slot.ErrBusy) && ctx.Err() == nil {
-				r.Log.WarnContext(ctx, "claiming a slot", errorAttrs(r.job.Request.ID, err)...)
+				r.Log.WarnContext(ctx, "claiming a slot", slog.Any("error", err))
 			}
 			r.noteBusy(chain.Links)
 			return claimed{}, false

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"net/http"
 	"strconv"
@@ -86,7 +87,7 @@ func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 		return err
 	}
 	if f.Status() >= http.StatusInternalServerError && f.Cause != nil {
-		r.Log.Error("request failed", errorAttrs(r.job.Request.ID, f)...)
+		r.Log.ErrorContext(ctx, "request failed", slog.Any("error", f))
 	}
 	return r.end(contract.OutcomeError)
 }
@@ -94,7 +95,7 @@ func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 // report notes that the pipeline did not take an answer.
 func (r *run) report(ctx context.Context, err error) {
 	if err != nil {
-		r.Log.WarnContext(ctx, "sending the answer", errorAttrs(r.job.Request.ID, err)...)
+		r.Log.WarnContext(ctx, "sending the answer", slog.Any("error", err))
 	}
 }
 
