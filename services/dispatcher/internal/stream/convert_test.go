@@ -52,7 +52,8 @@ func TestCompletion(t *testing.T) {
 		{"empty finish reason", whole(`{"content":"x"}`, `""`), whole(`{"content":"x"}`, `"stop"`), stream.Options{}},
 		{
 			"no indexes", `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"},{"index":null,"message":{"content":"b"},"finish_reason":"stop"}]}`,
-			`{"choices":[{"message":{"content":"a"},"finish_reason":"stop","index":0},{"message":{"content":"b"},"finish_reason":"stop","index":1}]}`, stream.Options{},
+			`{"choices":[{"message":{"content":"a"},"finish_reason":"stop","index":0},{"message":{"content":"b"},"finish_reason":"stop","index":1}]}`,
+			stream.Options{},
 		},
 		{"error null", `{"error":null,"choices":[]}`, `{"choices":[]}`, stream.Options{}},
 		{"model", whole(`{"content":"x"}`, `"stop"`), strings.Replace(whole(`{"content":"x"}`, `"stop"`), `"model":"m"`, `"model":"auto"`, 1), stream.Options{Model: "auto"}},
