@@ -40,7 +40,7 @@ func TestPruningRunsDaily(t *testing.T) {
 		}
 
 		record("first")
-		time.Sleep(36 * time.Hour)
+		<-time.After(36 * time.Hour)
 		record("second")
 		r := store.DefaultRetention
 		r.Logs.Age = 24 * time.Hour
@@ -49,12 +49,12 @@ func TestPruningRunsDaily(t *testing.T) {
 		wg.Go(func() { keepPruned(ctx, db, r, slog.New(slog.DiscardHandler), m) })
 		require.Equal(t, []string{"second"}, left(), "at the start")
 
-		time.Sleep(23 * time.Hour)
+		<-time.After(23 * time.Hour)
 		record("third")
 		require.Equal(t, []string{"third", "second"}, left())
-		time.Sleep(time.Hour + time.Minute)
+		<-time.After(time.Hour + time.Minute)
 		require.Equal(t, []string{"third", "second"}, left(), "not older than a day when the day was over")
-		time.Sleep(24 * time.Hour)
+		<-time.After(24 * time.Hour)
 		require.Empty(t, left())
 		require.InDelta(t, 3, metricValue(t, m.pruned.WithLabelValues("system_logs")), 0)
 

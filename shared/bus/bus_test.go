@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -378,7 +379,7 @@ func TestQueries(t *testing.T) {
 			}
 			return json.Marshal(map[string]int{"N": 2 * n})
 		},
-		"break": func(context.Context, []byte) ([]byte, error) { return nil, fmt.Errorf("secret detail") },
+		"break": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("secret detail") },
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, s.Stop()) }()

@@ -48,8 +48,8 @@ type FactConsumer struct {
 	consume jetstream.ConsumeContext
 	arrived chan jetstream.Msg
 
-	soft context.Context // ended: take no more
-	hard context.Context // ended: give up the batch under way
+	soft context.Context //nolint:containedctx // ended: take no more
+	hard context.Context //nolint:containedctx // ended: give up the batch under way
 	stop context.CancelFunc
 	kill context.CancelFunc
 	wg   sync.WaitGroup

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -140,7 +141,7 @@ type Consumer struct {
 	handler func(context.Context, *Work)
 	consume jetstream.ConsumeContext
 
-	ctx      context.Context // cancelled when the hard stop begins
+	ctx      context.Context //nolint:containedctx // cancelled when the hard stop begins
 	cancel   context.CancelCauseFunc
 	slots    chan struct{}
 	stopping atomic.Bool
@@ -331,7 +332,7 @@ func (c *Consumer) Stop(ctx context.Context) error {
 
 func (b *Bus) publishDead(ctx context.Context, stage, rid, origin, reason string, attempts uint64) error {
 	msg := &nats.Msg{Subject: subject.Dead(stage), Header: nats.Header{
-		contract.HeaderRequestID: {rid}, "Hydra-Origin": {origin}, "Hydra-Reason": {oneLine(reason)}, "Hydra-Attempts": {fmt.Sprint(attempts)},
+		contract.HeaderRequestID: {rid}, "Hydra-Origin": {origin}, "Hydra-Reason": {oneLine(reason)}, "Hydra-Attempts": {strconv.FormatUint(attempts, 10)},
 	}}
 	if _, err := b.js.PublishMsg(ctx, msg); err != nil {
 		return fmt.Errorf("publishing a dead letter of %s: %w", stage, err)

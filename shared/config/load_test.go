@@ -129,7 +129,8 @@ func TestEnvironmentBesideFile(t *testing.T) {
 		"in lower case":        {map[string]string{"admin_api_key": "adm", "debug": "1"}, "log: {}", "adm", true, []string{}},
 		"an empty key is none": {map[string]string{"ADMIN_API_KEY": " ", "DEBUG": ""}, "log: {}", "", false, []string{}},
 		"the file wins": { // C-01
-			map[string]string{"ADMIN_API_KEY": "env"}, "server: {admin_key: file}", "file", false,
+			map[string]string{"ADMIN_API_KEY": "env"},
+			"server: {admin_key: file}", "file", false,
 			[]string{"config.yaml:1: server.admin_key: ADMIN_API_KEY is ignored: the file has another key"},
 		},
 		"both agree":          {map[string]string{"ADMIN_API_KEY": "k"}, "server: {admin_key: k}", "k", false, []string{}},
@@ -139,7 +140,8 @@ func TestEnvironmentBesideFile(t *testing.T) {
 				"PORT": "9", "HOST": "127.0.0.1", "GEMINI_KEYS": "g", "LOG_LEVEL": "debug", "MAX_RETRIES": "9", "ADMIN_API_KEY": "k", // CFG-31:
 				"UPSTREAM_URL": "http://x", "ROUTER_API_KEY": "x", "EXCLUDED_PROVIDERS": "x", "THINKING_MODELS": "x", "SGLANG_COMPAT": "1",
 			},
-			"log: {}", "k", false, []string{},
+			"log: {}", "k", false,
+			[]string{},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

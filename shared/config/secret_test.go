@@ -30,7 +30,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 	key := c.Server.AdminKey
 	texts := map[string]string{}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%10v"} {
-		texts[verb] = fmt.Sprintf(strings.Repeat(verb+" ", 5), *c, c, key, &key, c.Server.ClientKeys) //nolint:govet // every verb on purpose
+		texts[verb] = fmt.Sprintf(strings.Repeat(verb+" ", 5), *c, c, key, &key, c.Server.ClientKeys)
 	}
 	texts["print"] = fmt.Sprint(*c, c, key) + fmt.Sprintln(c.Providers, c.Server)
 	for name, encode := range map[string]func(any) ([]byte, error){"json": json.Marshal, "yaml": yaml.Marshal} {
@@ -38,7 +38,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 		require.NoError(t, err)
 		texts[name] = string(text)
 	}
-	text, err := xml.Marshal(c.Server)
+	text, err := xml.Marshal(c.Server) //nolint:gosec // that it shows nothing is what is tested
 	require.NoError(t, err)
 	texts["xml"] = string(text)
 	var log strings.Builder

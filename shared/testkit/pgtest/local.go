@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -31,9 +32,9 @@ func localBinaries() (string, error) {
 	if path, err := exec.LookPath("initdb"); err == nil {
 		candidates = append(candidates, filepath.Dir(path))
 	}
-	for i := len(candidates) - 1; i >= 0; i-- { // the newest version comes last
-		if _, err := os.Stat(filepath.Join(candidates[i], "postgres")); err == nil {
-			return candidates[i], nil
+	for _, dir := range slices.Backward(candidates) { // the newest version comes last
+		if _, err := os.Stat(filepath.Join(dir, "postgres")); err == nil {
+			return dir, nil
 		}
 	}
 	return "", errors.New("initdb is neither in PATH nor under /usr/lib/postgresql")
@@ -125,7 +126,7 @@ func awaitReady(dir string) error {
 		if _, err := os.Stat(filepath.Join(dir, "ended")); err == nil {
 			break
 		}
-		time.Sleep(20 * time.Millisecond)
+		<-time.After(20 * time.Millisecond)
 	}
 	log, err := os.ReadFile(filepath.Join(dir, "log"))
 	return errors.Join(fmt.Errorf("postgres did not get ready: %s", log), err)

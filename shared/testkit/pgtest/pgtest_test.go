@@ -21,7 +21,7 @@ func open(t *testing.T, dsn string) *sql.DB {
 	return db
 }
 
-func TestDatabasesAreSeparateAndGoWithTheTest(t *testing.T) {
+func TestDatabasesAreSeparateAndGoWithTheTest(t *testing.T) { //nolint:tparallel // the end of its part is what the rest looks at
 	t.Parallel()
 	var used string
 	t.Run("use", func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestStoppedServerLeavesNothingBehind(t *testing.T) {
 // sharedTemp is a directory that another user can enter, which t.TempDir is not.
 func sharedTemp(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pgtest-tmp")
+	dir, err := os.MkdirTemp("", "pgtest-tmp") //nolint:usetesting // see above
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
 	require.NoError(t, os.Chmod(dir, 0o777))
@@ -74,6 +74,7 @@ func sharedTemp(t *testing.T) string {
 }
 
 func TestServerIsNamedByTheEnvironment(t *testing.T) {
+	t.Parallel()
 	srv, err := named("postgres://u:secret-word@127.0.0.1:1/postgres?sslmode=disable&connect_timeout=2")
 	require.Nil(t, srv)
 	require.ErrorContains(t, err, AddressEnv)

@@ -22,6 +22,7 @@ func event(i int) contract.Log {
 func TestLogsAreNewestFirst(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		events := make([]contract.Log, rowsPerStatement+600)
 		for i := range events {
 			events[i] = event(i)
@@ -55,6 +56,7 @@ func TestLogsAreNewestFirst(t *testing.T) {
 func TestRepeatedLogIsStoredOnce(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		first, later := event(1), event(1)
 		later.At = later.At.Add(time.Nanosecond)
 		n, err := s.RecordLogs(t.Context(), []contract.Log{first, later, first})
@@ -86,6 +88,7 @@ func TestLogsTakeHostileContent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachBackend(t, func(t *testing.T, s *Store) {
+				t.Helper()
 				e := event(1)
 				e.Message, e.Metadata = "\x00\xff"+strings.Repeat("x", 2*maxMessage), json.RawMessage(tc.metadata)
 				n, err := s.RecordLogs(t.Context(), []contract.Log{e})
@@ -106,6 +109,7 @@ func TestLogsTakeHostileContent(t *testing.T) {
 func TestMalformedMetadataIsRejectedOrKept(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		for i, raw := range []string{`{"a":`, strings.Repeat("[", 8000) + strings.Repeat("]", 8000)} {
 			e := event(i)
 			e.Metadata = json.RawMessage(raw)

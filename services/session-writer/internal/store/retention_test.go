@@ -1,7 +1,7 @@
 package store
 
 import (
-	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -26,7 +26,7 @@ func fill(t *testing.T, s *Store, n int) {
 		age := time.Duration(n-i) * day
 		events[i] = event(i)
 		events[i].At = now.Add(-age)
-		batch[i].At, batch[i].Model = now.Add(-age), fmt.Sprint(i)
+		batch[i].At, batch[i].Model = now.Add(-age), strconv.Itoa(i)
 	}
 	_, err := s.RecordLogs(t.Context(), events)
 	require.NoError(t, err)
@@ -52,6 +52,7 @@ func TestPrune(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			eachBackend(t, func(t *testing.T, s *Store) {
+				t.Helper()
 				fill(t, s, 40)
 				r := generous()
 				tc.change(&r)
@@ -76,6 +77,7 @@ func TestPrune(t *testing.T) {
 func TestPruneInSeveralSteps(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		batch := usages(2*pruneStep + 10)
 		for i := range batch {
 			batch[i].Model = batch[i].RequestID

@@ -60,7 +60,7 @@ func TestParallelWritersBesideALongReader(t *testing.T) {
 		seen++
 	}
 	require.NoError(t, rows.Err())
-	require.NoError(t, rows.Close())
+	require.NoError(t, rows.Close()) //nolint:sqlclosecheck // before the rows are counted through the same pool
 	require.Equal(t, 200, seen, "the long reader saw its own snapshot")
 	require.Equal(t, 200+writers*batches+1, countRows(t, stores[1], "usage_metrics"))
 	require.Equal(t, int64(200+writers*batches+1), statsOf(t, stores[1]).TotalRequests)
@@ -155,6 +155,7 @@ func TestReadThenWriteTransactions(t *testing.T) {
 func TestFailedTransactionLeavesNothing(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		cause := errors.New("no")
 		err := s.inTx(t.Context(), func(tx *sqlx.Tx) error {
 			_, err := tx.ExecContext(t.Context(), tx.Rebind(`INSERT INTO system_settings (key, value, updated_at) VALUES (?, ?, ?)`), "k", "1", Time{at})

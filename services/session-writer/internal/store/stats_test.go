@@ -13,6 +13,7 @@ import (
 func TestStatsOfAnEmptyDatabase(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		text, err := json.Marshal(statsOf(t, s))
 		require.NoError(t, err)
 		require.Equal(t, `{"total_tokens":0,"total_requests":0,"providers":[],"health":[],`+
@@ -23,6 +24,7 @@ func TestStatsOfAnEmptyDatabase(t *testing.T) {
 func TestStatsShape(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		_, err := s.RecordUsage(t.Context(), []contract.Usage{usage("r1")})
 		require.NoError(t, err)
 		exec(t, s, `INSERT INTO provider_health (provider, status, last_error, active_keys, failed_keys, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,

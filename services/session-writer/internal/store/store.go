@@ -40,7 +40,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 		}
 		return s, nil
 	}
-	return nil, errors.New("database address is neither sqlite:PATH nor postgres://...")
+	return nil, errors.New("database address is neither sqlite:PATH nor a postgres:// address")
 }
 
 // Close waits for the statements under way and closes the database.

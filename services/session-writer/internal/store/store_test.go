@@ -41,6 +41,7 @@ func TestConcurrentStartsMigrateOnce(t *testing.T) {
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		for _, table := range []string{
 			"sessions", "messages", "parts", "system_settings", "system_logs", "usage_metrics", "provider_health", "daily_usage",
 			"web_content_cache", "scraping_metrics",

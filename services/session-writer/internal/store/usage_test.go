@@ -49,6 +49,7 @@ func storedUsage(t *testing.T, s *Store, rid string) usageStored {
 func TestUsageKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		n, err := s.RecordUsage(t.Context(), []contract.Usage{usage("r1")})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
@@ -98,6 +99,7 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 		{today, "groq", "large", 1, 0, 13},
 	}
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		for _, part := range [][]contract.Usage{batch[:2], batch[2:]} {
 			_, err := s.RecordUsage(t.Context(), part)
 			require.NoError(t, err)
@@ -117,6 +119,7 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 func TestUsageIsCountedOnce(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		batch := usages(40)
 		changed := usage(batch[0].RequestID)
 		changed.Total = 1000
@@ -149,6 +152,7 @@ func TestUsageIsCountedOnce(t *testing.T) {
 func TestUsageBatchLargerThanAStatement(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		batch := usages(2*rowsPerStatement + 7)
 		for i := range batch {
 			batch[i].Model = batch[i].RequestID // as many daily sums as requests
@@ -171,6 +175,7 @@ func TestUsageBatchLargerThanAStatement(t *testing.T) {
 func TestUsageWithoutRequestIDIsRejected(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		batch := usages(5)
 		bad := append(batch[:2:2], usage(""), batch[3])
 		_, err := s.RecordUsage(t.Context(), bad)
@@ -194,6 +199,7 @@ func TestUsageWithoutRequestIDIsRejected(t *testing.T) {
 func TestUsageTakesHostileContent(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		nul := usage("nul\x00id")
 		nul.Model, nul.Status = "m\x00\xff\xfe", "error: \x00"
 		nul.Attempts[0].Reason = "\x00\xff\U0001F600"
@@ -231,6 +237,7 @@ func TestUsageTakesHostileContent(t *testing.T) {
 func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
 		for round := range 10 {
 			forward := make([]contract.Usage, 50)
 			for i := range forward {
