@@ -73,7 +73,7 @@ func (c *Conn) drain() {
 	}
 	buf := make([]byte, 32<<10)
 	end := time.Now().Add(lingerTime)
-	for left := lingerBytes; left > 0; {
+	for left := lingerBytes; left > 0 && c.linger.Load(); {
 		pause := time.Now().Add(lingerPause)
 		if pause.After(end) {
 			pause = end

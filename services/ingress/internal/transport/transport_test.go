@@ -1,0 +1,163 @@
+package transport_test
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+	"go.uber.org/goleak"
+
+	"hydrallm/services/ingress/internal/transport"
+)
+
+// fasthttp keeps the text of the Date header in a goroutine for the life of the process.
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+}
+
+const testWait = 15 * time.Second
+
+// serve runs handler on a free port and gives a connection to it.
+func serve(t *testing.T, handler fasthttp.RequestHandler) (*transport.Server, *net.TCPConn) {
+	t.Helper()
+	s := transport.NewServer(slog.New(slog.DiscardHandler))
+	require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", &fasthttp.Server{Handler: handler, StreamRequestBody: true, MaxRequestBodySize: 1}))
+	t.Cleanup(s.Close)
+	conn, err := net.Dial("tcp", s.Addr().String())
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
+	return s, conn.(*net.TCPConn) //nolint:forcetypeassert // it was dialled
+}
+
+const request = "GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+
+// a connection knows whether its client has gone, and what the client sent stays there.
+func TestGone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells")
+	}
+	tests := map[string]struct {
+		act  func(*net.TCPConn) error
+		gone bool
+	}{
+		"silent":        {func(*net.TCPConn) error { return nil }, false},
+		"next request":  {func(c *net.TCPConn) error { _, err := io.WriteString(c, request); return err }, false},
+		"closed":        {(*net.TCPConn).Close, true},
+		"finished":      {(*net.TCPConn).CloseWrite, true},
+		"reset":         {func(c *net.TCPConn) error { _ = c.SetLinger(0); return c.Close() }, true},
+		"data and gone": {func(c *net.TCPConn) error { _, err := io.WriteString(c, "x"); _ = c.Close(); return err }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conns, release := make(chan *transport.Conn, 2), make(chan struct{})
+			_, client := serve(t, func(ctx *fasthttp.RequestCtx) {
+				conns <- ctx.Conn().(*transport.Conn) //nolint:forcetypeassert // the server makes no others
+				<-release
+			})
+			defer close(release)
+			_, err := io.WriteString(client, request)
+			require.NoError(t, err)
+			c := <-conns
+			require.False(t, c.Gone())
+			require.NoError(t, tt.act(client))
+			if tt.gone {
+				require.Eventually(t, c.Gone, testWait, time.Millisecond)
+				return
+			}
+			require.Never(t, c.Gone, 50*time.Millisecond, 10*time.Millisecond)
+		})
+	}
+}
+
+func TestGoneAfterClose(t *testing.T) {
+	t.Parallel()
+	conns := make(chan *transport.Conn, 1)
+	_, client := serve(t, func(ctx *fasthttp.RequestCtx) {
+		conns <- ctx.Conn().(*transport.Conn) //nolint:forcetypeassert // the server makes no others
+		ctx.SetConnectionClose()
+	})
+	_, err := io.WriteString(client, request)
+	require.NoError(t, err)
+	_, err = io.ReadAll(client)
+	require.NoError(t, err)
+	c := <-conns
+	require.NoError(t, c.Close(), "closing is idempotent")
+	if runtime.GOOS == "linux" {
+		require.True(t, c.Gone())
+	}
+	c.Abort()
+}
+
+// A lingering connection reads on until the client stops, and gives up when it is aborted.
+func TestLinger(t *testing.T) {
+	t.Parallel()
+	conns := make(chan *transport.Conn, 1)
+	s, client := serve(t, func(ctx *fasthttp.RequestCtx) {
+		c := ctx.Conn().(*transport.Conn) //nolint:forcetypeassert // the server makes no others
+		c.Linger()
+		ctx.SetConnectionClose()
+		conns <- c
+	})
+	_, err := io.WriteString(client, "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\nx")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(client)
+	require.NoError(t, err, "the answer ends although the client goes on")
+	require.Contains(t, string(answer), "200 OK")
+	chunk := make([]byte, 1<<20)
+	for range 32 {
+		_, err := client.Write(chunk)
+		require.NoError(t, err)
+	}
+	require.Equal(t, 1, s.Len())
+	(<-conns).Abort()
+	require.Eventually(t, func() bool { return s.Len() == 0 }, testWait, time.Millisecond)
+}
+
+// A stop closes idle connections at once, and waits for busy ones.
+func TestDrain(t *testing.T) {
+	t.Parallel()
+	busy, release := make(chan struct{}), make(chan struct{})
+	s, client := serve(t, func(*fasthttp.RequestCtx) {
+		close(busy)
+		<-release
+	})
+	idle, err := net.Dial("tcp", s.Addr().String())
+	require.NoError(t, err)
+	defer idle.Close() //nolint:errcheck // only read
+	_, err = io.WriteString(client, request)
+	require.NoError(t, err)
+	<-busy
+	require.False(t, s.Stopping())
+	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	require.ErrorIs(t, s.Drain(short), context.DeadlineExceeded)
+	require.True(t, s.Stopping())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Drain(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	_, err = idle.Read(make([]byte, 1))
+	require.ErrorIs(t, err, io.EOF)
+	close(release)
+	wg.Wait()
+	require.Zero(t, s.Len())
+}
+
+func TestServerThatNeverStarted(t *testing.T) {
+	t.Parallel()
+	s := transport.NewServer(slog.New(slog.DiscardHandler))
+	require.NoError(t, s.Drain(t.Context()))
+	s.Close()
+}
