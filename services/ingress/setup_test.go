@@ -79,7 +79,11 @@ func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
 	if change != nil {
 		change(&cfg)
 	}
-	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	level := slog.LevelDebug
+	if _, bench := tb.(*testing.B); bench {
+		level = slog.LevelInfo // as in production
+	}
+	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: level}))
 	var err error
 	g.ingress, err = ingress.New(cfg, connect(tb, server, "ingress"), log, g.metrics)
 	require.NoError(tb, err)
