@@ -11,10 +11,7 @@ import (
 
 // Patch is a set of changes to a request, compiled from one or more layers. Objects merge member by member at any depth; scalars and
 // arrays are replaced, also an object by a scalar and a scalar by an object; null sets null (R-182). It is immutable.
-type Patch struct {
-	ops   []op
-	usage *Patch // the same on top of askUsage
-}
+type Patch struct{ ops []op }
 
 // op is what a patch does to one member.
 type op struct {
@@ -37,17 +34,8 @@ func CompilePatch(layers ...[]byte) (*Patch, error) {
 		}
 		all = join(all, p)
 	}
-	all.usage = join(askUsage, all)
 	return all, nil
 }
-
-// askUsage makes an upstream send the usage of a stream. It is below all layers: a patch that turns it off wins.
-var askUsage = &Patch{ops: []op{{
-	name:  "stream_options",
-	key:   []byte(`"stream_options"`),
-	value: []byte(`{"include_usage":true}`),
-	merge: &Patch{ops: []op{{name: "include_usage", key: []byte(`"include_usage"`), value: []byte("true")}}},
-}}}
 
 func parsePatch(layer []byte) (*Patch, error) {
 	var compact bytes.Buffer

@@ -150,7 +150,7 @@ func FuzzScanRequest(f *testing.F) {
 		}
 		require.Equal(t, *want.Model, r.Model)
 		require.Equal(t, *want.Stream, r.Stream)
-		out := r.AppendUpstream(nil, Rewrite{Model: "up", AskUsage: true})
+		out := r.AppendUpstream(nil, Rewrite{Model: "up"})
 		require.True(t, json.Valid(out), "%s", out)
 	})
 }

@@ -4,9 +4,8 @@ import "hydrallm/shared/openai/rawjson"
 
 // Rewrite says how a request is changed for one upstream.
 type Rewrite struct {
-	Model    string // name of the model at the upstream; "" keeps the client's
-	Patch    *Patch // applied last; may be nil
-	AskUsage bool   // ask for the usage of a stream even if the client did not (stream_options.include_usage)
+	Model string // name of the model at the upstream; "" keeps the client's
+	Patch *Patch // applied last; may be nil
 }
 
 // AppendUpstream appends the body for an upstream to dst. The members keep the client's order and, where nothing changes them, their exact
@@ -14,13 +13,6 @@ type Rewrite struct {
 // calls in the history become "{}" (TOOL-07), then the patch is merged in. Equal input gives equal bytes (REQ-04).
 func (r *Request) AppendUpstream(dst []byte, w Rewrite) []byte {
 	u := upstreamBody{Request: r, model: w.Model, patch: w.Patch, c: rawjson.Copy(dst, r.body)}
-	if w.AskUsage && r.Stream && !r.IncludeUsage {
-		if u.patch == nil {
-			u.patch = askUsage
-		} else {
-			u.patch = u.patch.usage
-		}
-	}
 	return u.build()
 }
 

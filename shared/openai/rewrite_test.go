@@ -35,7 +35,6 @@ func TestAppendUpstream(t *testing.T) {
 		body   string
 		model  string
 		layers []string
-		usage  bool
 		want   string
 	}{
 		{name: "model only", body: ` { "model" : "m" , "seed":9223372036854775807,"temperature":1.0,"x":1e2, ` + msgs + ` } `, model: "up", // R-024, R-030, REQ-02
@@ -93,23 +92,12 @@ func TestAppendUpstream(t *testing.T) {
 		{name: "object over object over scalar", body: `{"a":{"x":1},` + msgs + `}`, layers: []string{`{"a":5}`, `{"a":{"y":2}}`}, want: `{"a":{"y":2},` + msgs + `}`},
 		{name: "layers replace what a layer set", body: `{"a":{"x":1},` + msgs + `}`, layers: []string{`{"a":5}`, `{"a":{"y":2}}`, `{"a":{"z":3}}`}, want: `{"a":{"y":2,"z":3},` + msgs + `}`},
 		{name: "twice in the body", body: `{"a":{"x":1},` + msgs + `,"a":{"x":2}}`, layers: []string{`{"a":{"y":1}}`}, want: `{"a":{"x":1,"y":1},` + msgs + `,"a":{"x":2,"y":1}}`},
-		{name: "usage asked", body: `{"stream":true,` + msgs + `}`, usage: true, want: `{"stream":true,` + msgs + `,"stream_options":{"include_usage":true}}`},
-		{
-			name: "usage asked, options given", body: `{"stream":true,"stream_options":{"include_usage":false,"x":1},` + msgs + `}`, usage: true,
-			want: `{"stream":true,"stream_options":{"include_usage":true,"x":1},` + msgs + `}`,
-		},
-		{name: "usage asked, options null", body: `{"stream":true,"stream_options":null,` + msgs + `}`, usage: true, want: `{"stream":true,"stream_options":{"include_usage":true},` + msgs + `}`},
-		{name: "usage not for plain answers", body: `{` + msgs + `}`, usage: true, want: `{` + msgs + `}`}, // REQ-01b
-		{
-			name: "usage, the patch wins", body: `{"stream":true,` + msgs + `}`, usage: true, layers: []string{`{"stream_options":{"include_usage":false}}`},
-			want: `{"stream":true,` + msgs + `,"stream_options":{"include_usage":false}}`,
-		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			r := scan(t, c.body)
-			w := Rewrite{Model: c.model, AskUsage: c.usage}
+			w := Rewrite{Model: c.model}
 			if c.layers != nil {
 				w.Patch = compile(t, c.layers...)
 			}
@@ -187,7 +175,7 @@ func FuzzPatch(f *testing.F) {
 func BenchmarkAppendUpstream(b *testing.B) {
 	patch := compile(b, `{"provider":{"allow_fallbacks":false}}`, `{"provider":{"ignore":["deepseek"]}}`, `{"reasoning":{"enabled":false}}`)
 	r := scan(b, string(promptBody(256<<10)))
-	for name, w := range map[string]Rewrite{"model": {Model: "gpt-4o"}, "patch": {Model: "gpt-4o", Patch: patch, AskUsage: true}} {
+	for name, w := range map[string]Rewrite{"model": {Model: "gpt-4o"}, "patch": {Model: "gpt-4o", Patch: patch}} {
 		b.Run(name, func(b *testing.B) {
 			dst := make([]byte, 0, len(r.Body())+1024)
 			b.SetBytes(int64(len(r.Body())))
