@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,6 +39,12 @@ type Config struct {
 // maxInFlight bounds the requests under way in one process; more wait in the stream.
 const maxInFlight = 20000
 
+// Slots that a stopping dispatcher gives back become free for others a moment later.
+const (
+	giveBackTime  = 250 * time.Millisecond // until a request is handed back, which may want the slot that it had
+	giveBackLimit = 2 * time.Second        // for writing it, also when the time for the stop is over
+)
+
 // Dispatcher runs requests. It is a lifecycle.Service.
 type Dispatcher struct {
 	cfg      Config
@@ -49,9 +56,11 @@ type Dispatcher struct {
 	slots    slot.Claimer
 	shared   *slot.Shared // slots when it is not alone
 	exec     *execute.Executor
-	usage    *usage.Recorder
 	state    *state
 
+	mu      sync.Mutex // held while the service starts or stops
+	running bool
+	usage   *usage.Recorder
 	work    *bus.Consumer
 	control *bus.Subscription
 	queries *bus.Service
@@ -73,11 +82,17 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	return d, nil
 }
 
-// Start begins to take requests.
+// Start begins to take requests. It does nothing when the service runs already.
 func (d *Dispatcher) Start(ctx context.Context) error {
-	if err := d.start(ctx); err != nil {
-		return errors.Join(err, d.Stop(ctx))
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.running {
+		return nil
 	}
+	if err := d.start(ctx); err != nil {
+		return errors.Join(err, d.stop(ctx))
+	}
+	d.running = true
 	return nil
 }
 
@@ -122,11 +137,24 @@ func (d *Dispatcher) share(ctx context.Context) error {
 
 // Stop takes no more requests, lets those under way finish until ctx ends, and hands back the rest.
 func (d *Dispatcher) Stop(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.running {
+		return nil
+	}
+	d.running = false
+	return d.stop(ctx)
+}
+
+// stop ends what start began, in whole or in part.
+func (d *Dispatcher) stop(ctx context.Context) error {
 	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(), d.control.Stop()}
 	if d.usage != nil {
 		d.usage.Stop()
 	}
 	if d.shared != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
+		defer cancel()
 		errs = append(errs, d.shared.Close(ctx))
 	}
 	d.client.Close()
@@ -137,7 +165,7 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 	ctx = telemetry.WithRequest(ctx, w.Request.ID)
 	if w.Request.Decision == nil {
-		d.settle(ctx, w, w.Dead(ctx, topology.Dispatcher, "request without a decision"))
+		d.settle(ctx, w, errors.Join(w.Dead(ctx, topology.Dispatcher, "request without a decision"), w.Discard(ctx)))
 		return
 	}
 	if run := d.mayRun(ctx, w); !run {
@@ -154,7 +182,7 @@ func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 	})
 	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Attempt - 1)}, reply)
 	if out.HandBack {
-		w.Retry(0)
+		w.Retry(giveBackTime)
 		return
 	}
 	d.record(ctx, w, out.Usage)
@@ -165,6 +193,7 @@ func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
 	if w.Attempt == 1 {
 		if time.Now().After(w.Request.StartBy) {
 			w.Drop() // the ingress has answered 503
+			d.settle(ctx, w, w.Discard(ctx))
 			return false
 		}
 		return true
