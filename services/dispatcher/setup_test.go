@@ -1,0 +1,318 @@
+package dispatcher_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/topology"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+const (
+	testWait = 20 * time.Second
+	poll     = 10 * time.Millisecond
+)
+
+// pipeline is a NATS server, what comes before and after the dispatchers of a test, and an upstream.
+type pipeline struct {
+	t        *testing.T
+	server   bus.InProcess
+	bus      *bus.Bus // of the fake ingress
+	upstream *fakellm.Server
+	facts    *ledger
+
+	mu       sync.Mutex
+	answers  map[string]*answer
+	verdicts map[string]contract.Verdict // for redeliveries; run where there is none
+	claims   map[string][]uint64         // attempts that were asked for
+}
+
+const ingress = "front"
+
+// setup starts everything but dispatchers.
+func setup(t *testing.T) *pipeline {
+	t.Helper()
+	p := newPipeline(t)
+	replies, err := p.bus.SubscribeReplies(ingress, p.deliver)
+	require.NoError(t, err)
+	claims, err := p.bus.ServeClaims(ingress, p.claim)
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, claims.Stop())
+		require.NoError(t, replies.Stop())
+	})
+	return p
+}
+
+// newPipeline is setup without an ingress that answers.
+func newPipeline(t *testing.T) *pipeline {
+	t.Helper()
+	p := &pipeline{
+		t: t, server: natstest.Start(t), upstream: fakellm.Start(t),
+		answers: map[string]*answer{}, verdicts: map[string]contract.Verdict{}, claims: map[string][]uint64{},
+	}
+	p.upstream.Handle(fakellm.Talk("hello world"))
+	p.bus = p.connect()
+	p.facts = collect(t, p.bus)
+	return p
+}
+
+func (p *pipeline) connect() *bus.Bus {
+	p.t.Helper()
+	b, err := bus.Connect(p.t.Context(), bus.Config{InProcess: p.server, Name: p.t.Name(), Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { require.NoError(p.t, b.Close(context.Background())) })
+	return b
+}
+
+// oneUpstream serves the model "m" by the upstream "u". What is given becomes a part of it.
+func (p *pipeline) oneUpstream(more string) string {
+	return fmt.Sprintf(`
+providers: [{id: p, url: "%s/v1", key: key-of-the-provider}]
+upstreams: [{id: u, provider: p, model: real, %s}]
+models: [{name: m, upstreams: [u]}]
+`, p.upstream.URL(), more)
+}
+
+// gateway reads a configuration.
+func gateway(t *testing.T, text string) *config.Config {
+	t.Helper()
+	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
+	c, _, err := env.Parse("config.yaml", []byte(text+"routing: {final_fallback: \"\", aliases: {}}\nweb: {enabled: false}\n"))
+	require.NoError(t, err)
+	return c
+}
+
+// start runs a dispatcher until the end of the test, if the test does not stop it before.
+func (p *pipeline) start(id, text string) *dispatcher.Dispatcher {
+	p.t.Helper()
+	d, err := dispatcher.New(dispatcher.Config{ID: id, Gateway: gateway(p.t, text), Version: "1.2.3"}, p.connect(), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(p.t, err)
+	require.NoError(p.t, d.Start(p.t.Context()))
+	p.t.Cleanup(func() { stop(p.t, d) })
+	return d
+}
+
+func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
+	defer cancel()
+	require.NoError(t, s.Stop(ctx))
+}
+
+const (
+	plainBody  = `{"model":"m","messages":[{"role":"user","content":"hi"}]}`
+	streamBody = `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`
+)
+
+// ask hands a decided request to the dispatchers; change may alter its envelope.
+func (p *pipeline) ask(rid, body string, change ...func(*contract.Request)) {
+	p.t.Helper()
+	now := time.Now()
+	req := &contract.Request{
+		ID: rid, Ingress: ingress, Endpoint: contract.Chat, Model: "m", Stream: strings.Contains(body, `"stream":true`), ReceivedAt: now,
+		StartBy:  now.Add(time.Minute),
+		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true, Catalogue: true},
+	}
+	for _, fn := range change {
+		fn(req)
+	}
+	require.NoError(p.t, p.bus.PublishWork(p.t.Context(), subject.Enriched, req, []byte(body)))
+}
+
+// answer is what came for one request, as the frames of the attempts say. Its fields are guarded by pipeline.mu.
+type answer struct {
+	attempt uint64 // of the frames
+	seq     uint64
+	working int
+	head    *contract.Head
+	body    bytes.Buffer
+	end     *contract.End
+	faults  []string // what should not have come
+}
+
+func (p *pipeline) deliver(rid string, msg []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.answers[rid]
+	if a == nil {
+		a = &answer{}
+		p.answers[rid] = a
+	}
+	for f, err := range contract.Frames(msg) {
+		if err == nil {
+			err = a.add(f)
+		}
+		if err != nil {
+			a.faults = append(a.faults, err.Error())
+		}
+	}
+}
+
+// add takes the next frame. Only one attempt may say something.
+func (a *answer) add(f contract.Frame) error {
+	if f.Kind == contract.FrameWorking {
+		a.working++
+		return nil
+	}
+	if a.attempt == 0 {
+		a.attempt = f.Attempt
+	}
+	if f.Attempt != a.attempt || f.Seq != a.seq || a.end != nil {
+		return fmt.Errorf("frame %c %d of attempt %d after %d of attempt %d", f.Kind, f.Seq, f.Attempt, a.seq, a.attempt)
+	}
+	a.seq++
+	switch f.Kind {
+	case contract.FrameHead:
+		a.head = &contract.Head{}
+		return json.Unmarshal(f.Payload, a.head)
+	case contract.FrameEnd:
+		a.end = &contract.End{}
+		return json.Unmarshal(f.Payload, a.end)
+	default:
+		a.body.Write(f.Payload)
+		return nil
+	}
+}
+
+func (p *pipeline) claim(rid string, attempt uint64) contract.Verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.claims[rid] = append(p.claims[rid], attempt)
+	if v, ok := p.verdicts[rid]; ok {
+		return v
+	}
+	return contract.VerdictRun
+}
+
+func (p *pipeline) claimed(rid string) []uint64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.claims[rid]
+}
+
+// received is an answer as the client would get it.
+type received struct {
+	attempt uint64
+	status  int // 0 = no head
+	header  map[string]string
+	body    string
+	outcome string // "" = no end
+}
+
+// now gives what has come so far.
+func (p *pipeline) now(rid string) received {
+	p.t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := p.answers[rid]
+	if a == nil {
+		return received{}
+	}
+	require.Empty(p.t, a.faults)
+	r := received{attempt: a.attempt, body: a.body.String(), header: map[string]string{}}
+	if a.head != nil {
+		r.status = a.head.Status
+		for _, h := range a.head.Header {
+			r.header[h[0]] = h[1]
+		}
+	}
+	if a.end != nil {
+		r.outcome = a.end.Outcome
+	}
+	return r
+}
+
+// await gives a whole answer.
+func (p *pipeline) await(rid string) (r received) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool {
+		r = p.now(rid)
+		return r.outcome != ""
+	}, testWait, poll, "no end of the answer to %s", rid)
+	return r
+}
+
+// ledger is the usage facts in the order of their storage.
+type ledger struct {
+	t  *testing.T
+	mu sync.Mutex
+	of map[string][]contract.Usage // by request
+}
+
+func collect(t *testing.T, b *bus.Bus) *ledger {
+	t.Helper()
+	l := &ledger{t: t, of: map[string][]contract.Usage{}}
+	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: poll}, l.add)
+	require.NoError(t, err)
+	t.Cleanup(func() { stop(t, c) })
+	return l
+}
+
+func (l *ledger) add(_ context.Context, facts []bus.Fact) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, f := range facts {
+		if f.Subject != subject.UsageRecorded {
+			continue
+		}
+		for line := range bytes.Lines(f.Data) {
+			var u contract.Usage
+			if err := json.Unmarshal(line, &u); err != nil {
+				return err
+			}
+			l.of[u.RequestID] = append(l.of[u.RequestID], u)
+		}
+	}
+	return nil
+}
+
+// await gives the one fact of a request.
+func (l *ledger) await(rid string) (u contract.Usage) {
+	l.t.Helper()
+	require.Eventually(l.t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if len(l.of[rid]) == 0 {
+			return false
+		}
+		u = l.of[rid][0]
+		return true
+	}, testWait, poll, "no usage fact of %s", rid)
+	return u
+}
+
+// count is the number of facts of a request.
+func (l *ledger) count(rid string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.of[rid])
+}
+
+// settled waits until everything that was asked before has been dealt with: a further request is answered and in the ledger.
+func (p *pipeline) settled() {
+	p.t.Helper()
+	rid := fmt.Sprintf("last-%d", time.Now().UnixNano())
+	p.ask(rid, plainBody)
+	p.await(rid)
+	p.facts.await(rid)
+}

@@ -1,0 +1,214 @@
+package dispatcher_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher"
+	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/slot/slottest"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/fakellm"
+)
+
+// published is what dispatchers tell of themselves, by id.
+type published struct {
+	t  *testing.T
+	mu sync.Mutex
+	of map[string]status
+}
+
+// watch follows the publications of dispatchers.
+func (p *pipeline) watch() *published {
+	p.t.Helper()
+	all := &published{t: p.t, of: map[string]status{}}
+	bucket, err := p.bus.Bucket(p.t.Context(), subject.StateBucket)
+	require.NoError(p.t, err)
+	w, err := bucket.Watch(p.t.Context(), "dispatcher.*", all.take)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { require.NoError(p.t, w.Stop()) })
+	return all
+}
+
+func (a *published) take(e bus.Entry) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	id := subject.Last(e.Key)
+	if e.Deleted {
+		delete(a.of, id)
+		return
+	}
+	var s status
+	if err := json.Unmarshal(e.Value, &s); err != nil {
+		a.t.Errorf("state of %s: %v", id, err)
+	}
+	a.of[id] = s
+}
+
+// await waits until ok accepts what each of so many dispatchers has told.
+func (a *published) await(dispatchers int, ok func(status) bool) {
+	a.t.Helper()
+	require.Eventually(a.t, func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		for _, s := range a.of {
+			if !ok(s) {
+				return false
+			}
+		}
+		return len(a.of) == dispatchers
+	}, testWait, poll)
+}
+
+// A dispatcher is on the list while it runs.
+func TestDispatchersAreListed(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	all := p.watch()
+	first := p.start("first", p.oneUpstream(""))
+	p.start("second", p.oneUpstream(""))
+	all.await(2, func(s status) bool { return s.Circuits["u"].State == "closed" })
+	stop(t, first)
+	all.await(1, func(status) bool { return true })
+}
+
+// R-110, R-111: an upstream that one dispatcher found to be down is called by none, not even by one that starts later.
+func TestOpeningsAreShared(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.upstream.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.Error(http.StatusInternalServerError, "down") })
+	all := p.watch()
+	first := p.start("first", p.oneUpstream(""))
+	second := p.start("second", p.oneUpstream(""))
+	const enough = 5 // one of two dispatchers gets three of them
+	for i := range enough {
+		rid := fmt.Sprint("r", i)
+		p.ask(rid, plainBody)
+		require.Equal(t, http.StatusServiceUnavailable, p.await(rid).status)
+	}
+	open := func(s status) bool { return s.Circuits["u"].State == "open" }
+	all.await(2, open)
+	calls := len(p.upstream.Requests())
+	require.GreaterOrEqual(t, calls, 3)
+	refused := func(from, to int) {
+		t.Helper()
+		for i := range to - from {
+			rid := fmt.Sprint("x", from+i)
+			p.ask(rid, plainBody)
+			got := p.await(rid)
+			require.Equal(t, http.StatusServiceUnavailable, got.status)
+			require.NotEmpty(t, got.header["Retry-After"])
+			require.Contains(t, got.body, "all upstreams failed")
+		}
+		require.Len(t, p.upstream.Requests(), calls, "an open channel sees no connection")
+	}
+	refused(0, 10)
+	stop(t, first)
+	stop(t, second)
+	p.start("third", p.oneUpstream(""))
+	all.await(1, open)
+	refused(10, 12)
+}
+
+// R-139, R-141, R-145: the limit holds over two dispatchers, exactly, and the slots come back.
+func TestSlotsOverTwoDispatchers(t *testing.T) {
+	t.Parallel()
+	const limit, requests = 3, 30
+	p := setup(t)
+	all := p.watch()
+	for _, id := range []string{"first", "second"} {
+		p.start(id, p.oneUpstream(fmt.Sprint("max_concurrency: ", limit)))
+	}
+	for round := range 3 {
+		release := make(chan struct{})
+		p.upstream.Handle(func(r fakellm.Request) fakellm.Answer {
+			<-release
+			return fakellm.Talk("hello world")(r)
+		})
+		outcomes := map[string]int{}
+		rid := func(i int) string { return fmt.Sprintf("r%d-%d", round, i) }
+		for i := range requests {
+			p.ask(rid(i), []string{plainBody, streamBody}[i%2])
+		}
+		require.Eventually(t, func() bool {
+			ended := 0
+			for i := range requests {
+				if p.now(rid(i)).outcome != "" {
+					ended++
+				}
+			}
+			return ended == requests-limit && p.upstream.Active() == limit
+		}, testWait, poll)
+		close(release)
+		for i := range requests {
+			got := p.await(rid(i))
+			outcomes[got.outcome]++
+			if got.outcome == contract.OutcomeError {
+				require.Equal(t, http.StatusServiceUnavailable, got.status)
+				require.Contains(t, got.body, "all upstreams busy")
+			}
+		}
+		require.Equal(t, map[string]int{contract.OutcomeSuccess: limit, contract.OutcomeError: requests - limit}, outcomes)
+		all.await(2, func(s status) bool { return len(s.Slots) == 0 || s.Slots[0].Active == 0 })
+	}
+	require.Equal(t, limit, p.upstream.MaxActive())
+}
+
+// R-145, section 19 scenario 23: the slots of a dispatcher that dies come back.
+func TestSlotsOfADeadDispatcher(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	bucket, err := p.connect().Bucket(t.Context(), subject.SlotsBucket)
+	require.NoError(t, err)
+	lifeline := &slottest.Cuttable{KV: dispatcher.NewStore(bucket)}
+	dead := slot.NewShared(t.Context(), lifeline, slot.Config{Owner: "dead", TTL: 2 * time.Second}, slog.New(slog.DiscardHandler))
+	t.Cleanup(func() { require.Error(t, dead.Close(t.Context())) })
+	_, _, err = dead.Claim(t.Context(), []slot.Candidate{{ID: "u", Limit: 1}}, nil)
+	require.NoError(t, err)
+	p.start("d", p.oneUpstream("max_concurrency: 1"))
+
+	p.ask("before", plainBody)
+	require.Contains(t, p.await("before").body, "all upstreams busy")
+	lifeline.Cut(true)
+	n := 0
+	require.Eventually(t, func() bool {
+		n++
+		rid := fmt.Sprint("after", n)
+		p.ask(rid, plainBody)
+		return p.await(rid).outcome == contract.OutcomeSuccess
+	}, testWait, 100*time.Millisecond)
+	require.Len(t, p.upstream.Requests(), 1)
+}
+
+// R-210: two dispatchers give a dialogue one id.
+func TestDialoguesOverTwoDispatchers(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	text := strings.Replace(p.oneUpstream(""), "id: p,", "id: p, session_header: X-Session,", 1)
+	for _, id := range []string{"first", "second"} {
+		p.start(id, text)
+	}
+	const requests = 40
+	for i := range requests { // turns of one dialogue at the same time
+		p.ask(fmt.Sprint("r", i), fmt.Sprintf(`{"model":"m","messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"%d"}]}`, i))
+	}
+	for i := range requests {
+		require.Equal(t, contract.OutcomeSuccess, p.await(fmt.Sprint("r", i)).outcome)
+	}
+	ids := map[string]bool{}
+	for _, r := range p.upstream.Requests() {
+		ids[r.Header.Get("X-Session")] = true
+	}
+	require.Len(t, ids, 1)
+	require.NotContains(t, ids, "")
+}

@@ -1,0 +1,67 @@
+package dispatcher_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/topology"
+)
+
+// status is what the tests read of the status query.
+type status struct {
+	Status    string
+	Providers map[string]struct {
+		Healthy bool
+	}
+	Circuits map[string]struct {
+		State    string
+		Failures int
+	}
+	Slots []struct {
+		ID            string
+		Active, Limit int
+	}
+	Chains map[string][]string
+}
+
+// status asks a dispatcher, whichever answers.
+func (p *pipeline) status() (s status) {
+	p.t.Helper()
+	require.NoError(p.t, p.bus.Query(p.t.Context(), topology.Dispatcher, "status", nil, &s))
+	return s
+}
+
+// R-116, R-173, C-39: the status shows providers, keys, chains, circuits and slots, and no key.
+func TestStatusQuery(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.start("d", `
+providers:
+  - {id: p, url: "`+p.upstream.URL()+`/v1", keys: [key-number-one-of-p, key-number-two-of-p]}
+  - {id: q, url: "`+p.upstream.URL()+`/v1", key: only-key-of-q}
+upstreams:
+  - {id: u, provider: p, model: real, max_concurrency: 4}
+  - {id: v, provider: q, model: real}
+models:
+  - {name: m, upstreams: [u, v]}
+  - {name: n, upstreams: [v, u]}
+`)
+	p.settled()
+	var raw json.RawMessage
+	require.NoError(t, p.bus.Query(t.Context(), topology.Dispatcher, "status", nil, &raw))
+	require.NotContains(t, string(raw), "key-number-one-of-p")
+	require.NotContains(t, string(raw), "key-number-two-of-p")
+	require.NotContains(t, string(raw), "only-key-of-q")
+	s := p.status()
+	require.Equal(t, "online", s.Status)
+	require.True(t, s.Providers["p"].Healthy)
+	require.Len(t, s.Providers, 2)
+	require.Equal(t, map[string][]string{"m": {"u", "v"}, "n": {"v", "u"}}, s.Chains)
+	require.Equal(t, "closed", s.Circuits["u"].State)
+	require.Equal(t, "closed", s.Circuits["v"].State)
+	require.Len(t, s.Slots, 1)
+	require.Equal(t, 4, s.Slots[0].Limit)
+	require.Zero(t, s.Slots[0].Active)
+}
