@@ -1,0 +1,63 @@
+package dispatcher
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/config"
+	"hydrallm/shared/openai"
+)
+
+// Scenario 24, R-183, R-184: the worked example of patches, and its fallback, from the text of the configuration to the bytes that are sent.
+func TestScenario24Patches(t *testing.T) {
+	t.Parallel()
+	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
+	cfg, _, err := env.Parse("config.yaml", []byte(`
+providers:
+  - {id: routerai, url: "https://routerai.ru/api/v1/", key: k1, patch: {provider: {allow_fallbacks: false}}}
+  - {id: local, url: "http://127.0.0.1:9/v1"}
+upstreams:
+  - {id: routerai-gpt4o, provider: routerai, model: gpt-4o, patch: {provider: {ignore: ["deepseek"]}}}
+  - {id: local-qwen, provider: local, model: qwen2.5-72b-instruct}
+models:
+  - {name: my-gpt, upstreams: [routerai-gpt4o, local-qwen], patch: {reasoning: {enabled: false}}}
+`))
+	require.NoError(t, err)
+	all, err := chains(cfg, pools(cfg, func(string, keypool.Rest) {}))
+	require.NoError(t, err)
+	links := all["my-gpt"].Links
+	require.Len(t, links, 2)
+	require.Equal(t, "https://routerai.ru/api/v1/chat/completions", links[0].Channel.URL) // R-181
+	require.Equal(t, "k1", links[0].Channel.Key)
+	require.Empty(t, links[1].Channel.Key)
+
+	client := `{"model":"my-gpt","messages":[{"role":"user","content":"hi"}],"temperature":0.7}`
+	want := []string{
+		`{"model":"gpt-4o","messages":[{"role":"user","content":"hi"}],"temperature":0.7,"provider":{"allow_fallbacks":false,"ignore":["deepseek"]},"reasoning":{"enabled":false}}`,
+		`{"model":"qwen2.5-72b-instruct","messages":[{"role":"user","content":"hi"}],"temperature":0.7,"reasoning":{"enabled":false}}`,
+	}
+	req, err := openai.ScanRequest([]byte(client))
+	require.NoError(t, err)
+	for range 2 { // nothing of an attempt is left in the next
+		for i, link := range links {
+			got := req.AppendUpstream(nil, openai.Rewrite{Model: link.Channel.Model, Patch: link.Patch})
+			require.Equal(t, want[i], string(got))
+		}
+	}
+}
+
+// A dialect that can't be called yet stops the start instead of being called in another one.
+func TestUnspokenDialectIsRefused(t *testing.T) {
+	t.Parallel()
+	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
+	cfg, _, err := env.Parse("config.yaml", []byte(`
+providers: [{id: n, dialect: anthropic, url: "http://h", key: k}]
+upstreams: [{id: n1, provider: n, model: m}]
+models: [{name: m, upstreams: [n1]}]
+`))
+	require.NoError(t, err)
+	_, err = chains(cfg, nil)
+	require.ErrorContains(t, err, `the dialect "anthropic" of its provider "n" is not supported yet`)
+}
