@@ -113,14 +113,14 @@ func TestScenario26ThinkTags(t *testing.T) {
 				require.Equal(t, want.reasoning, gjson.Get(whole.text(), "choices.0.message.reasoning_content").Str)
 
 				streamed, _ := w.run(t.Context(), streamBody)
-				var content, reasoning string
+				var content, reasoning strings.Builder
 				for line := range strings.SplitSeq(streamed.text(), "\n") {
 					data := strings.TrimPrefix(line, "data: ")
-					content += gjson.Get(data, "choices.0.delta.content").Str
-					reasoning += gjson.Get(data, "choices.0.delta.reasoning_content").Str
+					content.WriteString(gjson.Get(data, "choices.0.delta.content").Str)
+					reasoning.WriteString(gjson.Get(data, "choices.0.delta.reasoning_content").Str)
 				}
-				require.Equal(t, want.content, content)
-				require.Equal(t, want.reasoning, reasoning)
+				require.Equal(t, want.content, content.String())
+				require.Equal(t, want.reasoning, reasoning.String())
 			}, func(c *execute.Channel) { c.Think = mode })
 		})
 	}
