@@ -57,6 +57,8 @@ type Dispatcher struct {
 	shared   *slot.Shared // slots when it is not alone
 	exec     *execute.Executor
 	state    *state
+	reg      prometheus.Registerer
+	load     *slotMetrics // registered while the service runs
 
 	mu      sync.Mutex // held while the service starts or stops
 	running bool
@@ -68,7 +70,7 @@ type Dispatcher struct {
 
 // New checks the configuration. Nothing runs before Start.
 func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Dispatcher, error) {
-	d := &Dispatcher{cfg: cfg, bus: b, log: log}
+	d := &Dispatcher{cfg: cfg, bus: b, log: log, reg: reg}
 	d.state = newState(cfg.ID, b, log)
 	var err error
 	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.state.note(news{channel: channel}) }); err != nil {
@@ -100,6 +102,11 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if err := d.share(ctx); err != nil {
 		return err
 	}
+	load := newSlotMetrics(d.slots.Active)
+	if err := d.reg.Register(load); err != nil {
+		return fmt.Errorf("registering the metrics of slots: %w", err)
+	}
+	d.load = load
 	var err error
 	d.usage = usage.NewRecorder(d.bus)
 	if d.control, err = d.bus.SubscribeControl(); err != nil {
@@ -156,6 +163,9 @@ func (d *Dispatcher) stop(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
 		defer cancel()
 		errs = append(errs, d.shared.Close(ctx))
+	}
+	if d.load != nil {
+		d.reg.Unregister(d.load)
 	}
 	d.client.Close()
 	return errors.Join(errs...)
