@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+	_ "time/tzdata" // daily limits of providers end at midnight of their zones, and small images have no zone files
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
