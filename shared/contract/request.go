@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"hydrallm/shared/openai/rawjson"
@@ -51,6 +52,19 @@ type Decision struct {
 
 // ReasonModelHint says that the client named the model.
 const ReasonModelHint = "model_hint"
+
+// shownReasons are the words for people and clients.
+var shownReasons = map[string]string{
+	ReasonModelHint: "USER_HINT",
+}
+
+// ShownReason is the reason as answers and headers show it; others are in upper case.
+func (d *Decision) ShownReason() string {
+	if shown, ok := shownReasons[d.Reason]; ok {
+		return shown
+	}
+	return strings.ToUpper(d.Reason)
+}
 
 // Header gives the message headers of the envelope.
 func (r *Request) Header() map[string][]string {

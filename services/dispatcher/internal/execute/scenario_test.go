@@ -42,6 +42,7 @@ func TestScenario1SecondOnlyWhileFirstIsFull(t *testing.T) {
 			third, _ := w.run(t.Context(), plainBody)
 			require.Contains(t, third.text(), `"content":"a"`)
 			require.Equal(t, "pa", third.header("X-Gateway-Provider"))
+			require.Equal(t, "USER_HINT", third.header("X-Routing-Reason")) // R-035, R-091
 		}, single("a"))
 }
 
