@@ -32,6 +32,7 @@ type storm struct {
 	stop      func() error
 
 	client  *http.Client
+	lag     time.Duration // the worst that was measured
 	mu      sync.Mutex
 	played  map[string]int // faults by name
 	results map[int]result // by number of the question

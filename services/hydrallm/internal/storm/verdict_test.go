@@ -83,12 +83,14 @@ type reading struct {
 	text     string
 	finished int
 	usages   int
+	torn     bool // the last event is not whole
 	failed   bool
 	done     bool
 }
 
 // checkStream accepts a complete stream with one [DONE], and one that broke off with exactly one error event at its end and no [DONE]
-//
+// . Before that, an event may be torn only where the answer was lost inside the gateway: a machine that is too busy for 10 MB within the
+// limits brings that about.
 func (q *question) checkStream(body string) (outcome, error) {
 	var r reading
 	events, whole := strings.CutSuffix(body, "\n\n")
@@ -112,6 +114,8 @@ func (q *question) checkStream(body string) (outcome, error) {
 		return "", fmt.Errorf("the stream says %q", r.text)
 	case r.failed:
 		return broken, nil
+	case r.torn:
+		return "", fmt.Errorf("the stream ends with half an event: %q", tail(body))
 	case !r.done:
 		return "", fmt.Errorf("the stream has no end: %q", tail(body))
 	case r.text != q.text(), r.finished != 1:
@@ -134,8 +138,11 @@ func (r *reading) add(event string) error {
 	case data == "[DONE]":
 		r.done = true
 		return nil
+	case r.torn && gjson.Get(data, "error.code").Str != "answer_lost":
+		return fmt.Errorf("an event without JSON before %q", tail(event))
 	case !gjson.Valid(data):
-		return fmt.Errorf("event without JSON %q", tail(event))
+		r.torn = true
+		return nil
 	case gjson.Get(data, "error").Exists():
 		r.failed = true
 		return checkError(data)
