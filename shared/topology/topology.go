@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -148,7 +149,23 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.L
 	return errors.Join(errs...)
 }
 
+// matches says whether the stream is there as it is wanted. Streams that match are left alone: an update is not free, and the server is not
+// at its best while several services update at once.
+func matches(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) bool {
+	s, err := js.Stream(ctx, want.Name)
+	if err != nil {
+		return false
+	}
+	have := s.CachedInfo().Config
+	return have.Storage == want.Storage && have.Retention == want.Retention && have.Discard == want.Discard && have.MaxBytes == want.MaxBytes &&
+		have.MaxAge == want.MaxAge && have.Replicas == want.Replicas && have.Description == want.Description &&
+		(len(want.Subjects) == 0 || slices.Equal(have.Subjects, want.Subjects)) && (want.Duplicates == 0 || have.Duplicates == want.Duplicates)
+}
+
 func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, log *slog.Logger) error {
+	if matches(ctx, js, want) {
+		return nil
+	}
 	_, err := js.CreateOrUpdateStream(ctx, want)
 	if err == nil {
 		return nil
@@ -173,6 +190,13 @@ func ensureConsumer(ctx context.Context, js jetstream.JetStream, stream string, 
 }
 
 func ensureBucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig, log *slog.Logger) error {
+	behind := jetstream.StreamConfig{
+		Name: "KV_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
+		MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
+	}
+	if matches(ctx, js, behind) {
+		return nil
+	}
 	_, err := js.CreateOrUpdateKeyValue(ctx, want)
 	if err == nil {
 		return nil
@@ -185,10 +209,18 @@ func ensureBucket(ctx context.Context, js jetstream.JetStream, want jetstream.Ke
 }
 
 func ensureBodies(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.Logger) error {
-	_, err := js.CreateOrUpdateObjectStore(ctx, jetstream.ObjectStoreConfig{
+	want := jetstream.ObjectStoreConfig{
 		Bucket: subject.BodiesBucket, Description: "request bodies above the payload limit",
 		Storage: jetstream.FileStorage, TTL: bodiesMaxAge, MaxBytes: bodiesBytes, Replicas: cfg.replicas(),
-	})
+	}
+	behind := jetstream.StreamConfig{
+		Name: "OBJ_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
+		MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
+	}
+	if matches(ctx, js, behind) {
+		return nil
+	}
+	_, err := js.CreateOrUpdateObjectStore(ctx, want)
 	if err == nil {
 		return nil
 	}
