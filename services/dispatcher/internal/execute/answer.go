@@ -18,13 +18,16 @@ import (
 
 var errTooLong = errors.New("answer is larger than the limit")
 
+// firstRoom is the most that is reserved for an answer before any of it has come.
+const firstRoom = 1 << 20
+
 // readAll reads a whole JSON answer.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	if length > maxJSONBody {
 		return nil, errTooLong
 	}
 	var b bytes.Buffer
-	b.Grow(int(max(length, 0)) + bytes.MinRead)
+	b.Grow(int(min(max(length, 0), firstRoom)) + bytes.MinRead) // a length is only an announcement
 	_, err := b.ReadFrom(io.LimitReader(r, maxJSONBody+1))
 	if err == nil && b.Len() > maxJSONBody {
 		err = errTooLong
