@@ -30,9 +30,9 @@ func (l *lazyGzip) Read(p []byte) (int, error) {
 	if l.zr == nil {
 		zr, err := gzip.NewReader(l.src)
 		if err != nil {
-			return 0, err //nolint:wrapcheck // an io.Reader passes io.EOF on as it is
+			return 0, err // io.EOF stays as it is, as readers of an io.Reader expect
 		}
 		l.zr = zr
 	}
-	return l.zr.Read(p) //nolint:wrapcheck // see above
+	return l.zr.Read(p)
 }
