@@ -48,6 +48,10 @@ func (b *Bus) Serve(ctx context.Context, name, version string, ops map[string]Qu
 			return nil, errors.Join(fmt.Errorf("registering %s.%s: %w", name, op, err), s.Stop())
 		}
 	}
+	// The subscriptions are known to the server before a question can be asked.
+	if err := b.nc.Flush(); err != nil {
+		return nil, errors.Join(fmt.Errorf("registering service %s: %w", name, err), s.Stop())
+	}
 	return s, nil
 }
 
