@@ -23,8 +23,11 @@ const (
 // Endpoint names the operation that a request asks for.
 type Endpoint string
 
-// Chat is POST /v1/chat/completions.
-const Chat Endpoint = "chat.completions"
+// Endpoints.
+const (
+	Chat       Endpoint = "chat.completions" // POST /v1/chat/completions
+	Embeddings Endpoint = "embeddings"       // POST /v1/embeddings
+)
 
 // Request is the envelope of a work message: everything the pipeline knows about a request except the client's body, which is the payload
 // and stays as the client sent it (R-024..R-030).
@@ -42,28 +45,44 @@ type Request struct {
 	Decision     *Decision // set by the analyzer
 }
 
-// Decision is what the analyzer decided; later stages never change it (R-002, R-093).
+// Decision is what the analyzer decided; later stages never change it (R-002, R-093). A catalogue model has neither Provider nor Agent; every
+// other request has one of them, the one to call first.
 type Decision struct {
-	Model     string // catalogue model whose chain of upstreams serves the request
+	Provider  string // id of the provider to call first
+	Agent     string // id of the local agent to call first
+	Model     string // a catalogue model; else the model at Provider or Agent, "" when the dispatcher is to choose its default
 	Reason    string // R-091
 	Strict    bool   // no other provider may answer (R-073)
+	Named     bool   // the client named the model: no other model may answer (R-077, C-04)
 	Catalogue bool   // Model is declared under models: in the configuration
+	Premium   bool   // Model is of the premium tier and wants a key of that tier (R-086)
+	Images    bool   // the request holds images (R-088)
+	Search    bool   // the client asks for a web search (R-093)
+	Tokens    int64  // estimated size of the request (R-089)
 }
 
-// ReasonModelHint says that the client named the model (R-091).
-const ReasonModelHint = "model_hint"
+// Routing reasons (R-091).
+const (
+	ReasonModelHint       = "model_hint"       // the client named the model or the provider
+	ReasonTokenCount      = "token_count"      // the size decided
+	ReasonImagePresent    = "image_present"    // images decided
+	ReasonKeyAvailability = "key_availability" // what should have served had no usable key, or failed
+	ReasonRateLimit       = "rate_limit"       // what should have served was at its limit
+)
 
 // shownReasons are the words for people and clients.
 var shownReasons = map[string]string{
-	ReasonModelHint: "USER_HINT",
+	ReasonModelHint:    "USER_HINT",
+	ReasonTokenCount:   "TOKEN_OPTIMIZED",
+	ReasonImagePresent: "MULTIMODAL_ANALYSIS",
 }
 
-// ShownReason is the reason as answers and headers show it; others are in upper case (R-091).
-func (d *Decision) ShownReason() string {
-	if shown, ok := shownReasons[d.Reason]; ok {
+// ShowReason is a reason as answers and headers show it; others are in upper case (R-091).
+func ShowReason(reason string) string {
+	if shown, ok := shownReasons[reason]; ok {
 		return shown
 	}
-	return strings.ToUpper(d.Reason)
+	return strings.ToUpper(reason)
 }
 
 // Header gives the message headers of the envelope.
@@ -87,11 +106,24 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "stream", r.Stream)
 	dst = appendTrue(dst, "include_usage", r.IncludeUsage)
 	if d := r.Decision; d != nil {
-		dst = rawjson.AppendString(append(dst, `,"decision":{"model":`...), d.Model)
-		dst = appendText(dst, "reason", d.Reason)
-		dst = appendTrue(dst, "strict", d.Strict)
-		dst = appendTrue(dst, "catalogue", d.Catalogue)
-		dst = append(dst, '}')
+		dst = d.appendJSON(append(dst, `,"decision":`...))
+	}
+	return append(dst, '}')
+}
+
+func (d *Decision) appendJSON(dst []byte) []byte {
+	dst = rawjson.AppendString(append(dst, `{"model":`...), d.Model)
+	dst = appendText(dst, "provider", d.Provider)
+	dst = appendText(dst, "agent", d.Agent)
+	dst = appendText(dst, "reason", d.Reason)
+	dst = appendTrue(dst, "strict", d.Strict)
+	dst = appendTrue(dst, "named", d.Named)
+	dst = appendTrue(dst, "catalogue", d.Catalogue)
+	dst = appendTrue(dst, "premium", d.Premium)
+	dst = appendTrue(dst, "images", d.Images)
+	dst = appendTrue(dst, "search", d.Search)
+	if d.Tokens != 0 {
+		dst = strconv.AppendInt(append(dst, `,"tokens":`...), d.Tokens, 10)
 	}
 	return append(dst, '}')
 }
@@ -179,12 +211,28 @@ func (d *Decision) read(text []byte) bool {
 		switch string(m.Name()) {
 		case "model":
 			ok = readText(&d.Model, value) && ok
+		case "provider":
+			ok = readText(&d.Provider, value) && ok
+		case "agent":
+			ok = readText(&d.Agent, value) && ok
 		case "reason":
 			ok = readText(&d.Reason, value) && ok
 		case "strict":
 			ok = readBool(&d.Strict, value) && ok
+		case "named":
+			ok = readBool(&d.Named, value) && ok
 		case "catalogue":
 			ok = readBool(&d.Catalogue, value) && ok
+		case "premium":
+			ok = readBool(&d.Premium, value) && ok
+		case "images":
+			ok = readBool(&d.Images, value) && ok
+		case "search":
+			ok = readBool(&d.Search, value) && ok
+		case "tokens":
+			n, err := strconv.ParseInt(string(value), 10, 64)
+			ok = err == nil && ok
+			d.Tokens = n
 		}
 	}
 	return ok

@@ -231,6 +231,6 @@ func (a *attempt) head(contentType string) contract.Head {
 		{"X-Gateway-Upstream", a.Channel.ID},
 		{"X-Gateway-Model", a.Channel.Model},
 		{"X-Gateway-Attempts", strconv.Itoa(len(a.usage.Attempts) + 1)},
-		{"X-Routing-Reason", a.job.Request.Decision.ShownReason()},
+		{"X-Routing-Reason", contract.ShowReason(a.job.Request.Decision.Reason)},
 	}}
 }

@@ -3,6 +3,7 @@ package upstream
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,7 +62,9 @@ func (c *Client) Close() { c.transport.CloseIdleConnections() }
 
 // Call is one request to an upstream.
 type Call struct {
+	Method         string // "" = POST
 	URL            string
+	Key            string      // for the dialect, which knows where it belongs; the client itself leaves it alone
 	Header         http.Header // owned by the call
 	Body           []byte      // not changed; must stay as it is until the response is closed
 	Stream         bool        // an event stream is asked for
@@ -103,7 +106,7 @@ func (c *Client) Do(ctx context.Context, call Call) (*Response, error) {
 }
 
 func (c *Client) send(ctx context.Context, cancel context.CancelCauseFunc, call Call) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, call.URL, bytes.NewReader(call.Body))
+	req, err := http.NewRequestWithContext(ctx, cmp.Or(call.Method, http.MethodPost), call.URL, bytes.NewReader(call.Body))
 	if err != nil {
 		return nil, fmt.Errorf("building the upstream request: %w", err)
 	}
@@ -130,6 +133,15 @@ func withCause(ctx context.Context, err error) error {
 		return cause
 	}
 	return err
+}
+
+// NewResponse makes the answer of something that is no HTTP server, such as a program or a server with a protocol of its own. body is
+// closed with the response; cancel, which ends the work behind it, must be that of ctx. There is no time limit but those of ctx.
+func NewResponse(ctx context.Context, cancel context.CancelCauseFunc, status int, header http.Header, body io.ReadCloser) *Response {
+	return &Response{
+		Status: status, Header: header, Length: -1, Body: causeReader{body, ctx}, raw: body, ctx: ctx, cancel: cancel,
+		timer: time.NewTimer(0),
+	}
 }
 
 // Context ends with the call: its cause is the reason.

@@ -1,0 +1,80 @@
+package catalog
+
+import (
+	"context"
+	"encoding/hex"
+	"sync/atomic"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/subject"
+)
+
+// Copy is a local copy of the catalogue that a watch keeps current. It is safe for concurrent use.
+type Copy struct {
+	book  atomic.Pointer[Book]
+	watch *bus.Watch
+}
+
+// Follow begins to watch and returns when the copy holds what is there now. changed may be nil; it is called after each later change, in the
+// goroutine of the watch. The caller must Stop the copy.
+func Follow(ctx context.Context, b *bus.Bus, changed func(*Book)) (*Copy, error) {
+	bucket, err := b.Bucket(ctx, subject.CatalogBucket)
+	if err != nil {
+		return nil, err
+	}
+	c := &Copy{}
+	c.book.Store(NewBook())
+	c.watch, err = bucket.Watch(ctx, prefix+"*", func(e bus.Entry) {
+		c.update(e)
+		if changed != nil {
+			changed(c.Book())
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// update takes in one entry; one that can't be read counts as none.
+func (c *Copy) update(e bus.Entry) {
+	provider, err := hex.DecodeString(e.Key[len(prefix):])
+	if err != nil {
+		return
+	}
+	l, err := decode(e.Value)
+	if e.Deleted || err != nil {
+		c.book.Store(c.Book().without(string(provider)))
+		return
+	}
+	l.Provider = string(provider)
+	c.book.Store(c.Book().with(l))
+}
+
+// Book is the catalogue as it is known now.
+func (c *Copy) Book() *Book { return c.book.Load() }
+
+// Stop ends the watch.
+func (c *Copy) Stop() error {
+	if c == nil {
+		return nil
+	}
+	return c.watch.Stop()
+}
+
+// prefix begins the keys of listings; the id of the provider follows in hex, because it may hold anything.
+const prefix = "models."
+
+// Put stores the listing of a provider for everyone.
+func Put(ctx context.Context, b *bus.Bus, l Listing) error {
+	bucket, err := b.Bucket(ctx, subject.CatalogBucket)
+	if err != nil {
+		return err
+	}
+	value, err := l.encode()
+	if err != nil {
+		return err
+	}
+	_, err = bucket.Put(ctx, prefix+hex.EncodeToString([]byte(l.Provider)), value)
+	return err
+}
