@@ -9,39 +9,38 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/execute"
-	"hydrallm/services/dispatcher/internal/keypool"
-	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/shared/config"
 	"hydrallm/shared/telemetry"
 )
 
 // newExecutor assembles what runs requests.
-func newExecutor(cfg Config, client *upstream.Client, breakers *breaker.Set, keys map[string]*keypool.Pool, log *slog.Logger, reg prometheus.Registerer) (*execute.Executor, error) {
-	all, err := chains(cfg.Gateway, keys)
-	if err != nil {
-		return nil, err
-	}
+func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, log *slog.Logger, reg prometheus.Registerer) *execute.Executor {
 	r := cfg.Gateway.Resilience
 	return &execute.Executor{
-		Chains: all, Client: client, Breakers: permits{breakers}, Secrets: scrubber(cfg.Gateway), Log: log,
+		Planner: planner, Breakers: permits{breakers}, Secrets: scrubber(cfg.Gateway), Log: log,
 		Metrics: execute.NewMetrics(reg),
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
 		},
-	}, nil
+	}
 }
 
-// newBreakers gives each upstream a breaker with the channel preset (C-08).
+// newBreakers gives each upstream a breaker with the channel preset and each provider one with its own (C-08).
 func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer, opened func(channel string)) (*breaker.Set, error) {
 	transitions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydrallm_breaker_transitions_total", Help: "Changes of state of circuit breakers.",
 	}, []string{"upstream", "to"})
 	reg.MustRegister(transitions)
-	c := cfg.Resilience.ChannelBreaker
-	preset := breaker.Config{Consecutive: c.Consecutive, Failures: c.Failures, Window: c.Window, OpenFor: c.OpenFor, HalfOpen: c.HalfOpen}
+	preset := func(b config.Breaker) breaker.Config {
+		return breaker.Config{Consecutive: b.Consecutive, Failures: b.Failures, Window: b.Window, OpenFor: b.OpenFor, HalfOpen: b.HalfOpen}
+	}
 	channels := map[string]breaker.Config{}
 	for _, u := range cfg.Upstreams {
-		channels[u.ID] = preset
+		channels[u.ID] = preset(cfg.Resilience.ChannelBreaker)
+	}
+	for _, p := range cfg.Providers {
+		channels[plan.ProviderCircuit(p.ID)] = preset(cfg.Resilience.ProviderBreaker)
 	}
 	return breaker.NewSet(channels, func(channel string, t breaker.Transition) {
 		transitions.WithLabelValues(channel, t.To.String()).Inc()

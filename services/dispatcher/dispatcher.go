@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -16,11 +17,13 @@ import (
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/services/dispatcher/internal/usage"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
@@ -55,6 +58,7 @@ type Dispatcher struct {
 	keys     map[string]*keypool.Pool // by provider
 	slots    slot.Claimer
 	shared   *slot.Shared // slots when it is not alone
+	planner  *plan.Planner
 	exec     *execute.Executor
 	state    *state
 	reg      prometheus.Registerer
@@ -63,6 +67,7 @@ type Dispatcher struct {
 	mu      sync.Mutex // held while the service starts or stops
 	running bool
 	usage   *usage.Recorder
+	catalog atomic.Pointer[catalog.Copy] // nil while the service is stopped
 	work    *bus.Consumer
 	control *bus.Subscription
 	queries *bus.Service
@@ -71,16 +76,18 @@ type Dispatcher struct {
 // New checks the configuration. Nothing runs before Start.
 func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: cfg, bus: b, log: log, reg: reg}
-	d.state = newState(cfg.ID, b, log)
+	d.state = newState(cfg.ID, cfg.Gateway, b, log)
 	var err error
 	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.state.note(news{channel: channel}) }); err != nil {
 		return nil, err
 	}
 	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Rest) { d.state.note(news{provider: provider, rest: r}) })
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
-	if d.exec, err = newExecutor(cfg, d.client, d.breakers, d.keys, log, reg); err != nil {
+	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: dialects{d.client}.of})
+	if err != nil {
 		return nil, err
 	}
+	d.exec = newExecutor(cfg, d.planner, d.breakers, log, reg)
 	return d, nil
 }
 
@@ -102,12 +109,16 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if err := d.share(ctx); err != nil {
 		return err
 	}
+	models, err := catalog.Follow(ctx, d.bus, nil)
+	if err != nil {
+		return err
+	}
+	d.catalog.Store(models)
 	load := newSlotMetrics(d.slots.Active)
 	if err := d.reg.Register(load); err != nil {
 		return fmt.Errorf("registering the metrics of slots: %w", err)
 	}
 	d.load = load
-	var err error
 	d.usage = usage.NewRecorder(d.bus)
 	if d.control, err = d.bus.SubscribeControl(); err != nil {
 		return err
@@ -164,11 +175,20 @@ func (d *Dispatcher) stop(ctx context.Context) error {
 		defer cancel()
 		errs = append(errs, d.shared.Close(ctx))
 	}
+	errs = append(errs, d.catalog.Swap(nil).Stop())
 	if d.load != nil {
 		d.reg.Unregister(d.load)
 	}
 	d.client.Close()
 	return errors.Join(errs...)
+}
+
+// models is what discovery knows now.
+func (d *Dispatcher) models() *catalog.Book {
+	if c := d.catalog.Load(); c != nil {
+		return c.Book()
+	}
+	return catalog.NewBook()
 }
 
 // handle runs one delivery of a request.

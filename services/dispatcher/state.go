@@ -12,9 +12,12 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 )
 
@@ -28,6 +31,7 @@ type state struct {
 	breakers *breaker.Set
 	keys     map[string]*keypool.Pool // by provider
 	slots    slot.Claimer
+	gateway  *config.Config
 	log      *slog.Logger
 
 	bucket  *bus.Bucket
@@ -47,8 +51,8 @@ type news struct {
 // newsQueue bounds what waits to be told. What does not fit is not told: the others find out by themselves.
 const newsQueue = 256
 
-func newState(id string, b *bus.Bus, log *slog.Logger) *state {
-	return &state{id: id, bus: b, log: log, news: make(chan news, newsQueue)}
+func newState(id string, gateway *config.Config, b *bus.Bus, log *slog.Logger) *state {
+	return &state{id: id, gateway: gateway, bus: b, log: log, news: make(chan news, newsQueue)}
 }
 
 // note queues news. It does not block.
@@ -91,7 +95,10 @@ func (s *state) run(ctx context.Context) {
 		case <-ticker.C:
 			err = s.publish(ctx)
 		case n := <-s.news:
-			err = s.tell(ctx, n)
+			// Routing should know at once; a burst of news is told by the ticker.
+			if err = s.tell(ctx, n); err == nil && len(s.news) == 0 {
+				err = s.publish(ctx)
+			}
 		}
 		if err != nil && ctx.Err() == nil {
 			s.log.Warn("sharing state", slog.Any("error", err))
@@ -120,13 +127,39 @@ func (s *state) key() string { return "dispatcher." + s.id }
 
 // snapshot is what a dispatcher publishes.
 type snapshot struct {
-	ID       string                      `json:"id"`
+	contract.DispatcherState
+
 	Circuits map[string]breaker.Snapshot `json:"circuits"`
 	Slots    []slot.Usage                `json:"slots"`
 }
 
 func (s *state) publish(ctx context.Context) error {
-	return s.put(ctx, s.key(), snapshot{ID: s.id, Circuits: s.breakers.Snapshot(), Slots: s.slots.Active()})
+	return s.put(ctx, s.key(), snapshot{
+		DispatcherState: contract.DispatcherState{ID: s.id, Providers: s.providers()},
+		Circuits:        s.breakers.Snapshot(), Slots: s.slots.Active(),
+	})
+}
+
+// providers is what routing needs to know (R-085): nothing here takes a probe.
+func (s *state) providers() map[string]contract.ProviderState {
+	all := make(map[string]contract.ProviderState, len(s.gateway.Providers))
+	for _, p := range s.gateway.Providers {
+		state := contract.ProviderState{Open: !s.breakers.Get(plan.ProviderCircuit(p.ID)).Ready(), Keys: map[string]int{}}
+		switch pool := s.keys[p.ID]; {
+		case pool != nil:
+			for _, k := range pool.Snapshot() {
+				if k.Active {
+					state.Keys[k.Tier]++
+				}
+			}
+		case len(p.Keys) > 0:
+			state.Keys[p.Keys[0].Tier]++
+		default: // it wants no key
+			state.Keys[contract.TierUnknown]++
+		}
+		all[p.ID] = state
+	}
+	return all
 }
 
 // circuit is one opening, told to the other dispatchers.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 
 	"hydrallm/services/dispatcher/internal/breaker"
-	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/config"
@@ -48,7 +47,7 @@ type keyStatus struct {
 func (d *Dispatcher) status(context.Context, []byte) ([]byte, error) {
 	answer := statusAnswer{
 		Status: "online", Providers: map[string]*providerStatus{}, Agents: map[string]any{}, KeyStatistics: map[string]keyStatistics{},
-		Circuits: d.breakers.Snapshot(), Slots: d.slots.Active(), Chains: chainNames(d.exec.Chains),
+		Circuits: d.breakers.Snapshot(), Slots: d.slots.Active(), Chains: d.planner.Chains(),
 	}
 	for _, p := range d.cfg.Gateway.Providers {
 		answer.Providers[p.ID] = &providerStatus{Healthy: true, ActiveKeys: len(p.Keys), TotalKeys: len(p.Keys)}
@@ -81,14 +80,4 @@ func statistics(p config.Provider, pool *keypool.Pool) keyStatistics {
 		s.Keys = append(s.Keys, keyStatus{Status: k, ID: config.Mask(p.Keys[i].Value.Reveal()), State: state})
 	}
 	return s
-}
-
-func chainNames(chains map[string]*execute.Chain) map[string][]string {
-	names := map[string][]string{}
-	for model, chain := range chains {
-		for _, link := range chain.Links {
-			names[model] = append(names[model], link.Channel.ID)
-		}
-	}
-	return names
 }

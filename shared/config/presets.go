@@ -6,17 +6,21 @@ type preset struct {
 	urls    map[string]string // by dialect
 	key     string            // what a local engine takes for a key, or ""
 	pooled  bool              // wants keys, of which there may be many; they may also come later
-	env     string            // begins the names of its environment variables
+	env     string            // begins the names of its environment variables; "" = it has none
+	models  DefaultModels     // for automatic routing until discovery has answered
 }
 
-// presets by provider id. Addresses of vendors are those of their documentation; local engines listen on their default ports.
+// presets by provider id. Addresses of vendors are those of their documentation; local engines listen on their default ports. The default
+// models are what the vendors offered in November 2026; discovery corrects them.
 var presets = map[string]preset{
 	"gemini": {dialect: "openai", pooled: true, env: "GEMINI", urls: map[string]string{
 		"openai": "https://generativelanguage.googleapis.com/v1beta/openai",
 		"gemini": "https://generativelanguage.googleapis.com/v1beta",
-	}},
-	"groq":     {dialect: "openai", pooled: true, env: "GROQ", urls: map[string]string{"openai": "https://api.groq.com/openai/v1"}},
-	"cerebras": {dialect: "openai", pooled: true, env: "CEREBRAS", urls: map[string]string{"openai": "https://api.cerebras.ai/v1"}},
+	}, models: DefaultModels{Free: "gemini-flash-latest", Premium: "gemini-2.5-pro"}},
+	"groq": {dialect: "openai", pooled: true, env: "GROQ", urls: map[string]string{"openai": "https://api.groq.com/openai/v1"},
+		models: DefaultModels{Free: "openai/gpt-oss-120b"}},
+	"cerebras": {dialect: "openai", pooled: true, env: "CEREBRAS", urls: map[string]string{"openai": "https://api.cerebras.ai/v1"},
+		models: DefaultModels{Free: "gpt-oss-120b"}},
 	"ollama": {dialect: "ollama", key: "ollama", env: "OLLAMA", urls: map[string]string{
 		"ollama": "http://localhost:11434/v1",
 		"openai": "http://localhost:11434/v1",
@@ -26,6 +30,37 @@ var presets = map[string]preset{
 		"openclaw": "http://localhost:18789/v1",
 		"openai":   "http://localhost:18789/v1",
 	}},
+
+	// These are not part of the start without a file. They have what their ids say, for a file that names them.
+	"openai":     {dialect: "openai", urls: map[string]string{"openai": "https://api.openai.com/v1"}},
+	"anthropic":  {dialect: "anthropic", urls: map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.anthropic.com/v1"}},
+	"openrouter": {dialect: "openai", urls: map[string]string{"openai": "https://openrouter.ai/api/v1"}},
+	"deepseek":   {dialect: "openai", urls: map[string]string{"openai": "https://api.deepseek.com/v1", "anthropic": "https://api.deepseek.com/anthropic"}},
+	"mistral":    {dialect: "openai", urls: map[string]string{"openai": "https://api.mistral.ai/v1"}},
+	"minimax":    {dialect: "openai", urls: map[string]string{"openai": "https://api.minimax.io/v1", "anthropic": "https://api.minimax.io/anthropic"}},
+	"vllm":       {dialect: "openai", urls: map[string]string{"openai": "http://localhost:8000/v1", "anthropic": "http://localhost:8000"}},
+	"llamacpp":   {dialect: "openai", urls: map[string]string{"openai": "http://localhost:8080/v1", "anthropic": "http://localhost:8080"}},
+	"lmstudio":   {dialect: "openai", urls: map[string]string{"openai": "http://localhost:1234/v1", "anthropic": "http://localhost:1234"}},
+}
+
+// Known says whether a provider id is one that brings settings of its own.
+func Known(id string) bool {
+	_, ok := presets[id]
+	return ok
+}
+
+// Agent says whether the provider is a local agent rather than a cloud provider: one of the engines that clients name as
+// LOCAL-AGENT/<id>/<model> (R-072).
+func (p *Provider) Agent() bool {
+	switch p.ID {
+	case "ollama", "opencode", "openclaw":
+		return true
+	}
+	switch p.Dialect {
+	case "ollama", "opencode", "openclaw":
+		return true
+	}
+	return false
 }
 
 // presetIDs is the order in which the environment is read, and the default priority.

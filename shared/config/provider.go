@@ -163,6 +163,9 @@ func (doc *document) addProvider(p *providerEntry) {
 		}
 	}
 	p.URL = withVersion(p.URL, p.Dialect)
+	if p.DefaultModels == (DefaultModels{}) {
+		p.DefaultModels = pre.models
+	}
 	doc.addKeys(p, pre)
 	if p.limit != nil {
 		p.Limit = *p.limit
@@ -181,8 +184,11 @@ func (doc *document) addProvider(p *providerEntry) {
 
 // withVersion completes the address of a bare host with the path that every server of that dialect has (URL-01).
 func withVersion(address, dialect string) string {
+	version := "/v1"
 	switch dialect {
 	case "openai", "ollama", "openclaw":
+	case "gemini":
+		version = "/v1beta"
 	default:
 		return address
 	}
@@ -190,7 +196,7 @@ func withVersion(address, dialect string) string {
 	if problem != "" || u.Path != "" {
 		return address
 	}
-	u.Path = "/v1"
+	u.Path = version
 	return u.String()
 }
 

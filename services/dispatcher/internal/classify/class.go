@@ -17,6 +17,7 @@ const (
 	Model     Class = "model"      // the upstream does not have the model
 	Client    Class = "client"     // the client's request is wrong
 	Size      Class = "size"       // the client's request is too large for this upstream
+	Unfit     Class = "unfit"      // the client's request can't be put to this upstream; another may take it
 	Misfire   Class = "misfire"    // the model failed at its own output; the same request may work next time
 	Cancelled Class = "cancelled"  // the client left; nobody's failure
 )
@@ -26,7 +27,7 @@ func (c Class) Category() string {
 	switch c {
 	case Rate, Quota, Payment:
 		return "RESOURCE_EXHAUSTED"
-	case Client, Size:
+	case Client, Size, Unfit:
 		return "VALIDATION_ERROR"
 	case Upstream, Misfire:
 		return "SERVICE_UNAVAILABLE"
@@ -89,7 +90,7 @@ func (c Class) Next(named bool) Step {
 		return Retry
 	case Misfire:
 		return RetryOnce
-	case Payment, Model, Size:
+	case Payment, Model, Size, Unfit:
 		if named {
 			return Final
 		}
@@ -144,7 +145,7 @@ func of(c Class, reason string) Verdict {
 		v.Cooldown = QuotaCooldown
 	case Auth, Forbidden:
 		v.Cooldown = ForbiddenCooldown
-	case Success, Model, Client, Size, Misfire, Cancelled: // nobody's fault, or the client's: it must cost no key and move no breaker
+	case Success, Model, Client, Size, Unfit, Misfire, Cancelled: // nobody's fault, or the client's: it must cost no key and move no breaker
 	}
 	return v
 }

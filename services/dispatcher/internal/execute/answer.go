@@ -134,5 +134,9 @@ func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) 
 }
 
 func (a *attempt) streamOptions() stream.Options {
-	return stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.IncludeUsage, Choices: a.req.Choices}
+	o := stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.IncludeUsage, Choices: a.req.Choices}
+	if !a.job.Request.Decision.Catalogue {
+		a.disclose(&o)
+	}
+	return o
 }

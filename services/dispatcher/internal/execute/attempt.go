@@ -37,6 +37,7 @@ type attempt struct {
 	claimed
 	started  time.Time
 	status   int  // HTTP status of the upstream
+	omitted  int  // images that were left out of the request
 	released bool // slot and permit are settled
 	answered bool // the client has at least the status line
 }
@@ -50,6 +51,9 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	a.settle(verdict)
 	a.record(ctx, verdict)
 	r.last = verdict
+	if verdict.Class == classify.Unfit { // no call was made
+		delete(r.begun, c.Channel)
+	}
 	switch {
 	case a.answered:
 		return classify.Done, nil
@@ -57,7 +61,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 		return classify.Stop, errStopped
 	}
 	r.wait = soonest(r.wait, verdict.Wait)
-	step := verdict.Next(r.job.Request.Decision.Strict)
+	step := r.next(c, verdict)
 	if step == classify.RetryOnce && r.misfired {
 		step = classify.Final
 	}
@@ -70,6 +74,25 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	}
 	r.reasons = append(r.reasons, string(verdict.Class))
 	return step, nil
+}
+
+// next decides what follows from a verdict. What the client asked for by name is not replaced; what the gateway chose is (R-100, C-09, C-43).
+func (r *run) next(c claimed, v classify.Verdict) classify.Step {
+	d := r.job.Request.Decision
+	r.limited = r.limited || v.Class == classify.Rate || v.Class == classify.Quota
+	switch {
+	case d.Catalogue || d.Named:
+		return v.Next(true)
+	case v.Class == classify.Model:
+		r.Planner.Absent(c.Channel.Provider, c.Model)
+	case d.Strict:
+		return v.Next(true)
+	case v.Class == classify.Size && (c.Large || r.tooLarge):
+		return classify.Final
+	case v.Class == classify.Size:
+		r.tooLarge = true
+	}
+	return v.Next(false)
 }
 
 // passThrough is the error of a request that is at fault itself: status and message are the upstream's.
@@ -113,7 +136,8 @@ func (a *attempt) record(ctx context.Context, v classify.Verdict) {
 		Upstream: a.Channel.ID, Provider: a.Channel.Provider, Outcome: outcome, Reason: v.Reason, Status: a.status,
 		DurationMS: time.Since(a.started).Milliseconds(),
 	})
-	a.usage.Provider, a.usage.Upstream, a.usage.UpstreamModel = a.Channel.Provider, a.Channel.ID, a.Channel.Model
+	a.usage.Provider, a.usage.Upstream, a.usage.UpstreamModel = a.Channel.Provider, a.Channel.ID, a.Model
+	a.usage.RoutingReason = a.reason()
 	if a.key != nil {
 		a.usage.KeyIndex = a.key.Index
 	}
@@ -134,7 +158,11 @@ func usageStatus(v classify.Verdict) string {
 
 // exchange makes the call and passes a good answer on.
 func (a *attempt) exchange(ctx context.Context) classify.Verdict {
-	resp, err := a.Client.Do(ctx, a.build(ctx))
+	call := a.build(ctx)
+	resp, err := a.Channel.Dialect.Chat(ctx, call)
+	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
+		return a.unfit(bad)
+	}
 	if err != nil {
 		return a.cutOff(ctx, ctx, err)
 	}
@@ -156,6 +184,14 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	default:
 		defer resp.Close()
 		return never(a.judge(ctx, resp, body))
+	}
+}
+
+// unfit is the verdict on a request that can't be put into the dialect of the channel. No call was made; another channel may take it.
+func (a *attempt) unfit(bad *openai.RequestError) classify.Verdict {
+	return classify.Verdict{
+		Class: classify.Unfit, Reason: "not translatable", Status: http.StatusBadRequest, Message: bad.Message,
+		Type: "invalid_request_error", Code: bad.Code, Param: bad.Param,
 	}
 }
 
@@ -194,7 +230,7 @@ func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer
 
 // build prepares the request for the channel, from the client's body each time.
 func (a *attempt) build(ctx context.Context) upstream.Call {
-	body := a.req.AppendUpstream(nil, openai.Rewrite{Model: a.Channel.Model, Patch: a.Patch})
+	body := a.req.AppendUpstream(nil, openai.Rewrite{Model: a.Model, Patch: a.Patch})
 	header := a.Channel.Header.Clone()
 	if header == nil {
 		header = http.Header{}
@@ -205,11 +241,9 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 	} else {
 		header.Set("Accept", "application/json")
 	}
-	switch {
-	case a.key != nil:
-		header.Set("Authorization", "Bearer "+a.key.Key)
-	case a.Channel.Key != "":
-		header.Set("Authorization", "Bearer "+a.Channel.Key)
+	key := a.Channel.Key
+	if a.key != nil {
+		key = a.key.Key
 	}
 	if name := a.Channel.SessionHeader; name != "" {
 		header.Del(name)
@@ -218,7 +252,7 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 		}
 	}
 	return upstream.Call{
-		URL: a.Channel.URL, Header: header, Body: body, Stream: a.req.Stream,
+		URL: a.Channel.URL, Key: key, Header: header, Body: body, Stream: a.req.Stream,
 		HeadersTimeout: a.Channel.HeadersTimeout, RequestTimeout: a.Channel.RequestTimeout,
 	}
 }
@@ -227,10 +261,10 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 func (a *attempt) head(contentType string) contract.Head {
 	return contract.Head{Status: http.StatusOK, Header: [][2]string{
 		{"Content-Type", contentType},
-		{"X-Gateway-Provider", a.Channel.Provider},
+		{"X-Gateway-Provider", a.shownProvider()},
 		{"X-Gateway-Upstream", a.Channel.ID},
-		{"X-Gateway-Model", a.Channel.Model},
+		{"X-Gateway-Model", a.shownModel()},
 		{"X-Gateway-Attempts", strconv.Itoa(len(a.usage.Attempts) + 1)},
-		{"X-Routing-Reason", contract.ShowReason(a.job.Request.Decision.Reason)},
+		{"X-Routing-Reason", contract.ShowReason(a.reason())},
 	}}
 }

@@ -6,20 +6,24 @@ import (
 	"net/http"
 	"time"
 
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
 )
 
-// Channel is one upstream model as this process calls it. It is built once from the configuration and never changed.
+// Channel is a place to call: an upstream of the configuration, or a provider with its keys as automatic routing uses it. It is built once and
+// never changed.
 type Channel struct {
-	ID             string // id of the upstream
+	ID             string // of the upstream or the provider
+	Circuit        string // name of its breaker and of its slots, among all channels
 	Provider       string
-	Vendor         string        // known vendor or dialect whose habits matter for errors, or ""
-	Model          string        // the upstream's own name of the model
-	URL            string        // of the chat completions operation
-	Key            string        // the one key of the channel; "" = no Authorization header
+	Agent          string // name of the local agent that it is, in upper case; "" for a cloud provider or an upstream
+	Vendor         string // known vendor or dialect whose habits matter for errors, or ""
+	URL            string // base URL of the provider
+	Dialect        dialect.Dialect
+	Key            string        // the one key of the channel; "" = no credentials
 	Pool           *keypool.Pool // the keys of its provider, when that has a pool; nil otherwise
 	Header         http.Header   // static request headers
 	Limit          int           // concurrent calls; 0 = unlimited
@@ -29,26 +33,31 @@ type Channel struct {
 	RequestTimeout time.Duration
 }
 
-// Link is a channel in the chain of a model, with the request patch that belongs to this pair: provider, upstream and model layer, in
-// this order.
+// Link is a channel in a chain, with the model to ask it for and the request patch that belongs to this pair: provider, upstream and model
+// layer, in this order.
 type Link struct {
 	Channel *Channel
+	Model   string // the channel's own name of the model
 	Patch   *openai.Patch
+
+	Premium  bool // the model wants a premium key
+	Large    bool // serves requests that are too large for others (C-26)
+	NoImages bool // images are replaced by a text (C-25)
+	Final    bool // the last resort: it has no breaker, and may be called when the hop budget is used up
 }
 
-// Chain is what serves one catalogue model, in order of priority. Make it with NewChain.
+// Chain is what may serve a request, in order of priority. Make it with NewChain.
 type Chain struct {
-	Model string
 	Links []Link
 
 	candidates []slot.Candidate
 }
 
-// NewChain makes the chain of a model.
-func NewChain(model string, links []Link) *Chain {
-	c := &Chain{Model: model, Links: links}
-	for _, l := range links {
-		c.candidates = append(c.candidates, slot.Candidate{ID: l.Channel.ID, Limit: l.Channel.Limit})
+// NewChain makes a chain.
+func NewChain(links []Link) *Chain {
+	c := &Chain{Links: links, candidates: make([]slot.Candidate, len(links))}
+	for i, l := range links {
+		c.candidates[i] = slot.Candidate{ID: l.Channel.Circuit, Limit: l.Channel.Limit}
 	}
 	return c
 }

@@ -10,7 +10,6 @@ import (
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
-	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
@@ -25,13 +24,13 @@ type Limits struct {
 	RequestDeadline time.Duration // whole client request; 0 = none
 }
 
-// Breakers say which channels may be called. They are known by the id of the channel.
+// Breakers say which channels may be called. They are known by the circuit of the channel.
 type Breakers interface {
 	// Ready reads whether Acquire would succeed now; it takes nothing.
-	Ready(channel string) bool
-	Acquire(channel string) (Permit, bool)
-	// OpenFor is how long the channel stays open from now, 0 when it is not open.
-	OpenFor(channel string) time.Duration
+	Ready(circuit string) bool
+	Acquire(circuit string) (Permit, bool)
+	// OpenFor is how long the circuit stays open from now, 0 when it is not open.
+	OpenFor(circuit string) time.Duration
 }
 
 // Permit is the leave to make one call. It ends in exactly one of the three; later calls do nothing.
@@ -46,10 +45,17 @@ type Dialogues interface {
 	ID(ctx context.Context, messages []byte) (id string, ok bool)
 }
 
+// Planner finds what may serve a request.
+type Planner interface {
+	// Plan gives the channels for a decision, at least one; stream says that the answer will be an event stream. The error is a *fault.Fault.
+	Plan(d *contract.Decision, stream bool) (*Chain, error)
+	// Absent notes that a provider turned out not to have a model that nobody asked for by name (C-43).
+	Absent(provider, model string)
+}
+
 // Executor runs requests. It is safe for concurrent use.
 type Executor struct {
-	Chains    map[string]*Chain // by catalogue model
-	Client    *upstream.Client
+	Planner   Planner
 	Breakers  Breakers
 	Slots     slot.Claimer
 	Dialogues Dialogues
@@ -78,6 +84,7 @@ type run struct {
 	job      Job
 	req      *openai.Request
 	sink     Sink
+	chain    *Chain
 	usage    contract.Usage
 	tried    map[*Channel]bool // out of the question for the rest of the request
 	begun    map[*Channel]int  // calls made through each channel
@@ -85,6 +92,8 @@ type run struct {
 	busy     bool             // a channel was passed over for lack of a slot
 	misfired bool             // the one retry of a misfiring model is used up
 	cut      bool             // the answer has begun and can't be sent to its end, not even to an error
+	limited  bool             // a channel was at its limit
+	tooLarge bool             // a channel found the request too large: only those for large requests are left (C-26)
 	last     classify.Verdict // of the attempt before
 	wait     time.Duration
 	reasons  []string // classes of the failures, which say nothing of the network behind the gateway
@@ -115,9 +124,9 @@ var errStopped = errors.New("stopped")
 
 // answer walks the chain. nil means that the client has an answer, or as much of one as there will be.
 func (r *run) answer(ctx context.Context) error {
-	chain, ok := r.Chains[r.job.Request.Decision.Model]
-	if !ok {
-		return &fault.Fault{Kind: fault.ModelNotFound, Param: "model", Message: "The model " + quoted(r.job.Request.Model) + " does not exist"}
+	var err error
+	if r.chain, err = r.Planner.Plan(r.job.Request.Decision, r.job.Request.Stream); err != nil {
+		return err
 	}
 	req, err := openai.ScanRequest(r.job.Body)
 	if err != nil {
@@ -125,7 +134,7 @@ func (r *run) answer(ctx context.Context) error {
 	}
 	r.req = req
 	for {
-		c, ok := r.claim(ctx, chain)
+		c, ok := r.claim(ctx)
 		if !ok {
 			break
 		}
@@ -134,12 +143,13 @@ func (r *run) answer(ctx context.Context) error {
 			return err
 		}
 	}
-	return r.exhausted(ctx, chain)
+	return r.exhausted(ctx)
 }
 
 // claimed is a channel with the slot, the permit and, from a pool, the key to call it.
 type claimed struct {
 	Link
+	first  bool // of the chain
 	lease  *slot.Lease
 	permit Permit
 	key    *keypool.Lease // nil without a pool
@@ -147,18 +157,19 @@ type claimed struct {
 
 // claim takes the first channel of the chain, in order, that is not out of the question and has a free slot. Breaker and key
 // are asked for once the slot is there, so that a probe is never taken by a request that can't make it.
-func (r *run) claim(ctx context.Context, chain *Chain) (claimed, bool) {
+func (r *run) claim(ctx context.Context) (claimed, bool) {
 	for {
-		lease, i, err := r.Slots.Claim(ctx, chain.candidates, func(i int) bool { return r.passOver(chain.Links[i].Channel) })
+		links := r.chain.Links
+		lease, i, err := r.Slots.Claim(ctx, r.chain.candidates, func(i int) bool { return r.passOver(&links[i]) })
 		if err != nil {
 			if !errors.Is(err, slot.ErrBusy) && ctx.Err() == nil {
 				r.Log.WarnContext(ctx, "claiming a slot", slog.Any("error", err))
 			}
-			r.noteBusy(chain.Links)
+			r.noteBusy(links)
 			return claimed{}, false
 		}
-		r.noteBusy(chain.Links[:i])
-		c := claimed{Link: chain.Links[i], lease: lease}
+		r.noteBusy(links[:i])
+		c := claimed{Link: links[i], first: i == 0, lease: lease}
 		if r.authorize(&c) {
 			r.begun[c.Channel]++
 			return c, true
@@ -171,14 +182,16 @@ func (r *run) claim(ctx context.Context, chain *Chain) (claimed, bool) {
 // authorize adds the permit and the key.
 func (r *run) authorize(c *claimed) bool {
 	var ok bool
-	if c.permit, ok = r.Breakers.Acquire(c.Channel.ID); !ok {
+	if c.Final {
+		c.permit = unguarded{}
+	} else if c.permit, ok = r.Breakers.Acquire(c.Channel.Circuit); !ok {
 		r.Metrics.skipped(c.Channel, skipOpen)
 		return false
 	}
 	if c.Channel.Pool == nil {
 		return true
 	}
-	if c.key, ok = c.Channel.Pool.Pick(c.Channel.Model, r.usedKey(c.Channel.Pool)); !ok {
+	if c.key, ok = c.Channel.Pool.Pick(c.Model, r.usedKey(c.Channel.Pool)); !ok {
 		c.permit.Release()
 		r.Metrics.skipped(c.Channel, skipKeys)
 		return false
@@ -190,19 +203,27 @@ func (r *run) authorize(c *claimed) bool {
 	return true
 }
 
+// unguarded is the permit of a channel without a breaker.
+type unguarded struct{}
+
+func (unguarded) Success() {}
+func (unguarded) Failure() {}
+func (unguarded) Release() {}
+
 func (r *run) usedKey(p *keypool.Pool) func(int) bool {
 	return func(index int) bool { return r.keys[p][index] }
 }
 
 // passOver says whether a channel is out of the question: tried already, beyond the hop budget, open, or without a usable key
 //
-func (r *run) passOver(c *Channel) bool {
+func (r *run) passOver(l *Link) bool {
+	c := l.Channel
 	switch {
-	case r.tried[c], r.begun[c] == 0 && r.spent():
+	case r.tried[c], r.outOfReach(l), r.tooLarge && !l.Large:
 		return true
-	case !r.Breakers.Ready(c.ID):
+	case !l.Final && !r.Breakers.Ready(c.Circuit):
 		r.Metrics.skipped(c, skipOpen)
-	case c.Pool != nil && !c.Pool.Usable(c.Model, r.usedKey(c.Pool)):
+	case c.Pool != nil && !c.Pool.Usable(l.Model, r.usedKey(c.Pool)):
 		r.Metrics.skipped(c, skipKeys)
 	default:
 		return false
@@ -211,13 +232,20 @@ func (r *run) passOver(c *Channel) bool {
 	return true
 }
 
-// spent says whether no further channel may be called.
-func (r *run) spent() bool { return r.job.Lost+len(r.begun) >= r.Limits.MaxHops }
+// outOfReach says whether the hop budget does not allow a channel any more. The last resort is always in reach, but not of a request whose
+// workers keep dying.
+func (r *run) outOfReach(l *Link) bool {
+	spent := r.job.Lost
+	if !l.Final {
+		spent += len(r.begun)
+	}
+	return r.begun[l.Channel] == 0 && spent >= r.Limits.MaxHops
+}
 
 // noteBusy remembers that channels were passed over only because they are full (C-27).
 func (r *run) noteBusy(links []Link) {
-	for _, link := range links {
-		if c := link.Channel; !r.tried[c] && (r.begun[c] > 0 || !r.spent()) {
+	for i := range links {
+		if c := links[i].Channel; !r.tried[c] && !r.outOfReach(&links[i]) && !(r.tooLarge && !links[i].Large) {
 			r.busy = true
 			r.Metrics.skipped(c, skipBusy)
 		}
@@ -230,24 +258,39 @@ func (r *run) again(c *Channel, step classify.Step) bool {
 }
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
-func (r *run) exhausted(ctx context.Context, chain *Chain) error {
+func (r *run) exhausted(ctx context.Context) error {
+	if r.tooLarge && r.last.Class == classify.Size {
+		return r.passThrough(r.last)
+	}
 	if r.busy && len(r.reasons) == 0 {
-		r.logRejected(ctx, chain)
+		r.logRejected(ctx, r.chain)
 		return &fault.Fault{Kind: fault.Busy, Message: "all upstreams busy", RetryAfter: time.Second}
 	}
-	message := "all upstreams failed"
-	if len(r.reasons) > 0 {
-		message += " (" + strings.Join(r.reasons, ", ") + ")"
-	}
 	wait := r.wait
-	for _, link := range chain.Links {
+	for _, link := range r.chain.Links {
 		c := link.Channel
-		wait = soonest(wait, r.Breakers.OpenFor(c.ID))
+		if !link.Final {
+			wait = soonest(wait, r.Breakers.OpenFor(c.Circuit))
+		}
 		if c.Pool != nil {
-			wait = soonest(wait, c.Pool.Wait(c.Model))
+			wait = soonest(wait, c.Pool.Wait(link.Model))
 		}
 	}
-	return &fault.Fault{Kind: fault.Failed, Message: message, RetryAfter: wait}
+	return &fault.Fault{Kind: fault.Failed, Message: r.failure(), RetryAfter: wait}
+}
+
+// failure says in words why nothing answered.
+func (r *run) failure() string {
+	d := r.job.Request.Decision
+	switch {
+	case len(r.reasons) > 0:
+		return "all upstreams failed (" + strings.Join(r.reasons, ", ") + ")"
+	case d.Strict && !d.Catalogue && r.chain.Links[0].Channel.Pool != nil && r.chain.Links[0].Channel.Pool.Len() == 0:
+		return "The provider " + quoted(r.chain.Links[0].Channel.Provider) + " has no key"
+	case d.Strict && !d.Catalogue:
+		return "The provider " + quoted(r.chain.Links[0].Channel.Provider) + " can't be used at the moment: its circuit is open, or all its keys rest"
+	}
+	return "all upstreams failed"
 }
 
 // soonest is the shorter of two waits, of which 0 is none.

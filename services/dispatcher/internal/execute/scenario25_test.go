@@ -113,7 +113,7 @@ func (w *world) patched(patch string) {
 	w.t.Helper()
 	p, err := openai.CompilePatch([]byte(patch))
 	require.NoError(w.t, err)
-	w.exec.Chains["m"] = execute.NewChain("m", []execute.Link{{Channel: w.exec.Chains["m"].Links[0].Channel, Patch: p}})
+	w.plan.chain = execute.NewChain([]execute.Link{{Channel: w.plan.chain.Links[0].Channel, Model: "real-a", Patch: p}})
 }
 
 // R-200, R-209: where a patch leaves no messages there is no header, not even a static one of that name.
@@ -204,11 +204,11 @@ func TestScenario25ChangedHistories(t *testing.T) {
 func TestScenario25PatchedMessages(t *testing.T) {
 	t.Parallel()
 	withSessions(t, func(w *world, s *sessions) {
-		chain := w.exec.Chains["m"]
+		chain := w.plan.chain
 		w.patched(`{"messages":[` + says("user", "fixed") + `]}`)
 		fixed := s.id(w, says("user", "one"))
 		require.Equal(w.t, fixed, s.id(w, says("user", "two")))
-		w.exec.Chains["m"] = chain
+		w.plan.chain = chain
 		require.Equal(w.t, fixed, s.id(w, says("user", "fixed"), says("assistant", "a")))
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/pipenet"
 	"hydrallm/services/dispatcher/internal/slot"
@@ -32,6 +33,7 @@ type world struct {
 	t        *testing.T
 	net      *pipenet.Network
 	exec     *execute.Executor
+	plan     planner
 	slots    *slot.Local
 	breakers *breaker.Set
 	client   *upstream.Client
@@ -50,6 +52,7 @@ type handler func(w http.ResponseWriter, r *http.Request, n int)
 func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.Channel)) *world {
 	t.Helper()
 	w := &world{t: t, net: pipenet.New(), slots: &slot.Local{}, calls: map[string]int{}, gone: map[string]int{}}
+	w.client = upstream.New(upstream.Config{Dial: w.net.Dial})
 	var links []execute.Link
 	presets := map[string]breaker.Config{}
 	for _, id := range []string{"a", "b", "c", "d"} {
@@ -59,23 +62,23 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 		}
 		w.stops = append(w.stops, w.net.Serve(id, w.count(id, h)))
 		c := &execute.Channel{
-			ID: id, Provider: "p" + id, Model: "real-" + id, URL: "http://" + id + "/v1/chat/completions", Key: "key-of-" + id,
+			ID: id, Circuit: id, Provider: "p" + id, URL: "http://" + id + "/v1", Key: "key-of-" + id, Dialect: dialect.OpenAI{Client: w.client},
 			HeadersTimeout: 240 * time.Second, RequestTimeout: 300 * time.Second,
 		}
 		for _, fn := range adjust {
 			fn(c)
 		}
-		links = append(links, execute.Link{Channel: c})
+		links = append(links, execute.Link{Channel: c, Model: "real-" + id})
 		presets[id] = breaker.Config{Failures: 3, Window: 300 * time.Second, OpenFor: 60 * time.Second}
 	}
 	var err error
 	w.breakers, err = breaker.NewSet(presets, nil)
 	require.NoError(t, err)
-	w.client = upstream.New(upstream.Config{Dial: w.net.Dial})
 	log, _, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, &w.log)
 	require.NoError(t, err)
+	w.plan.chain = execute.NewChain(links)
 	w.exec = &execute.Executor{
-		Chains: map[string]*execute.Chain{"m": execute.NewChain("m", links)}, Client: w.client, Breakers: permits{w.breakers}, Slots: w.slots,
+		Planner: &w.plan, Breakers: permits{w.breakers}, Slots: w.slots,
 		Limits: execute.Limits{MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second}, Secrets: strings.NewReplacer("key-of-a", "[key]"), Log: log,
 		Metrics: execute.NewMetrics(prometheus.NewRegistry()),
 	}
@@ -122,6 +125,16 @@ func (w *world) idle() {
 		require.Zero(w.t, u.Active, u.ID)
 	}
 }
+
+// planner has one chain for every decision.
+type planner struct {
+	chain  *execute.Chain
+	absent []string // models that were reported to be missing, as provider/model
+}
+
+func (p *planner) Plan(*contract.Decision, bool) (*execute.Chain, error) { return p.chain, nil }
+
+func (p *planner) Absent(provider, model string) { p.absent = append(p.absent, provider+"/"+model) }
 
 type permits struct{ set *breaker.Set }
 

@@ -29,7 +29,7 @@ func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
 		f.head.complete(f.opts.Model)
 	}
 	c := rawjson.Copy(dst, data)
-	hasID, hasModel, hasChoices := false, false, false
+	hasID, hasCreated, hasModel, hasChoices := false, false, false, false
 	for m := range rawjson.Members(data) {
 		name := string(m.Name())
 		c.Member(m.Key.Start, m.Value.End, name != "error" || !f.chunk.NullError)
@@ -45,6 +45,10 @@ func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
 			if hasID = true; rename {
 				replace(c.Edit(m.Value.Start, m.Value.End), f.head.id)
 			}
+		case "created":
+			if hasCreated = true; rename {
+				replace(c.Edit(m.Value.Start, m.Value.End), f.head.created)
+			}
 		case "model":
 			if hasModel = true; rename {
 				replace(c.Edit(m.Value.Start, m.Value.End), f.head.model)
@@ -56,6 +60,9 @@ func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
 	}
 	if rename && !hasID {
 		c.Add([]byte(`"id":`), f.head.id)
+	}
+	if rename && !hasCreated {
+		c.Add([]byte(`"created":`), f.head.created)
 	}
 	if rename && !hasModel {
 		c.Add([]byte(`"model":`), f.head.model)

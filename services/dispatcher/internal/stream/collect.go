@@ -93,7 +93,7 @@ func (c *Collector) Completion() ([]byte, error) {
 	if usage := c.filter.usage; usage != nil {
 		body = append(append(body, `,"usage":`...), usage...)
 	}
-	return append(body, '}'), nil
+	return c.filter.disclose(append(body, '}')), nil
 }
 
 // read takes events that the filter made.

@@ -26,10 +26,10 @@ func Completion(body []byte, opts Options) []byte {
 		changed = changed || !p.text.IsZero()
 	}
 	if !changed && !c.NullError && (opts.Model == "" || !c.HasChoices) {
-		return body
+		return f.disclose(body)
 	}
 	f.head.learn(c)
-	return f.appendTop(nil, changed)
+	return f.disclose(f.appendTop(nil, changed))
 }
 
 // IsAnswer says whether a JSON body holds an answer: a choice with a message. Anything else is of no use to a client, whatever its status.

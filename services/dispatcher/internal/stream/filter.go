@@ -15,6 +15,10 @@ type Options struct {
 	IncludeUsage bool   // stream_options.include_usage: exactly one usage chunk at the end, otherwise none (STR-07)
 	Choices      int    // n of the request; 0 = 1
 	Model        string // name that every chunk or answer states, with one id for all chunks (C-07); "" leaves the upstream's
+
+	// What a routed answer tells about itself (R-033, R-034, R-039).
+	Usage []Member // members of its usage, which it has then in any case; none leaves the upstream's
+	Parts []byte   // array in the message of a whole answer; nil for none
 }
 
 // Usage is the number of tokens of an answer.
@@ -193,8 +197,10 @@ func (f *Filter) End(dst []byte) ([]byte, error) {
 	if !f.began || !f.complete() {
 		return dst, f.missing()
 	}
-	if f.opts.IncludeUsage && f.usage != nil {
-		if len(f.usageEvent) > 0 {
+	if f.opts.IncludeUsage && (f.usage != nil || len(f.opts.Usage) > 0) {
+		if len(f.opts.Usage) > 0 {
+			dst = f.appendOwn(dst, `"choices":[],"usage":`, string(f.fullUsage(f.usage)))
+		} else if len(f.usageEvent) > 0 {
 			dst = append(dst, f.usageEvent...)
 		} else {
 			dst = f.appendOwn(dst, `"choices":[],"usage":`, string(f.usage))

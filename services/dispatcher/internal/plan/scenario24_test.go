@@ -1,12 +1,13 @@
-package dispatcher
+package plan_test
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 )
 
@@ -25,11 +26,13 @@ models:
   - {name: my-gpt, upstreams: [routerai-gpt4o, local-qwen], patch: {reasoning: {enabled: false}}}
 `))
 	require.NoError(t, err)
-	all, err := chains(cfg, pools(cfg, func(string, keypool.Rest) {}))
+	p, err := plan.New(plan.Config{Gateway: cfg, Book: noModels, Dialect: plain})
 	require.NoError(t, err)
-	links := all["my-gpt"].Links
+	chain, err := p.Plan(&contract.Decision{Model: "my-gpt", Catalogue: true}, false)
+	require.NoError(t, err)
+	links := chain.Links
 	require.Len(t, links, 2)
-	require.Equal(t, "https://routerai.ru/api/v1/chat/completions", links[0].Channel.URL) // R-181
+	require.Equal(t, "https://routerai.ru/api/v1", links[0].Channel.URL) // R-181
 	require.Equal(t, "k1", links[0].Channel.Key)
 	require.Empty(t, links[1].Channel.Key)
 
@@ -42,22 +45,8 @@ models:
 	require.NoError(t, err)
 	for range 2 { // nothing of an attempt is left in the next
 		for i, link := range links {
-			got := req.AppendUpstream(nil, openai.Rewrite{Model: link.Channel.Model, Patch: link.Patch})
+			got := req.AppendUpstream(nil, openai.Rewrite{Model: link.Model, Patch: link.Patch})
 			require.Equal(t, want[i], string(got))
 		}
 	}
-}
-
-// A dialect that can't be called yet stops the start instead of being called in another one.
-func TestUnspokenDialectIsRefused(t *testing.T) {
-	t.Parallel()
-	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-	cfg, _, err := env.Parse("config.yaml", []byte(`
-providers: [{id: n, dialect: anthropic, url: "http://h", key: k}]
-upstreams: [{id: n1, provider: n, model: m}]
-models: [{name: m, upstreams: [n1]}]
-`))
-	require.NoError(t, err)
-	_, err = chains(cfg, nil)
-	require.ErrorContains(t, err, `the dialect "anthropic" of its provider "n" is not supported yet`)
 }

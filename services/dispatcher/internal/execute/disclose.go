@@ -1,0 +1,90 @@
+package execute
+
+import (
+	"cmp"
+	"strconv"
+
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// localAgent is what answers of local agents name as their provider (R-033).
+const localAgent = "LOCAL-AGENT"
+
+func (a *attempt) shownProvider() string {
+	if a.Channel.Agent != "" {
+		return localAgent
+	}
+	return a.Channel.Provider
+}
+
+// shownModel is the model as answers name it: that of an agent with the path that leads to it (R-033).
+func (a *attempt) shownModel() string {
+	if a.Channel.Agent != "" {
+		return localAgent + "/" + a.Channel.Agent + "/" + a.Model
+	}
+	return a.Model
+}
+
+// reason is why this channel answers. It is that of the decision unless another one than decided does (R-092).
+func (a *attempt) reason() string {
+	switch d := a.job.Request.Decision; {
+	case d.Catalogue || a.first:
+		return d.Reason
+	case a.limited:
+		return contract.ReasonRateLimit
+	}
+	return contract.ReasonKeyAvailability
+}
+
+// autoModel is the name of automatic routing, for clients that gave none.
+const autoModel = "auto"
+
+// disclose tells the client of a routed request who really answered: the model echoes what it sent, the usage has the facts (R-033, C-07).
+func (a *attempt) disclose(o *stream.Options) {
+	o.Model = cmp.Or(a.job.Request.Model, autoModel)
+	index := 0
+	if a.key != nil {
+		index = a.key.Index
+	}
+	o.Usage = []stream.Member{
+		{Name: "gateway_provider", Value: rawjson.AppendString(nil, a.shownProvider())},
+		{Name: "gateway_key_index", Value: strconv.AppendInt(nil, int64(index), 10)},
+		{Name: "gateway_model", Value: rawjson.AppendString(nil, a.shownModel())},
+		{Name: "routing_reason", Value: rawjson.AppendString(nil, contract.ShowReason(a.reason()))},
+	}
+	if a.omitted > 0 {
+		o.Usage = append(o.Usage, stream.Member{Name: "gateway_warning", Value: rawjson.AppendString(nil, omittedWarning)})
+	}
+	o.Parts = a.retryParts()
+}
+
+// omittedWarning goes with an answer to a request whose images were left out (C-25).
+const omittedWarning = "no available model accepts images: they were left out"
+
+// retryParts lists the failed attempts before this one, nil when there was none (R-136).
+func (a *attempt) retryParts() []byte {
+	var parts []byte
+	for i, failed := range a.usage.Attempts {
+		next := a.Channel.Provider
+		if i+1 < len(a.usage.Attempts) {
+			next = a.usage.Attempts[i+1].Provider
+		}
+		if parts == nil {
+			parts = append(parts, '[')
+		} else {
+			parts = append(parts, ',')
+		}
+		parts = strconv.AppendInt(append(parts, `{"type":"retry","data":{"attempt":`...), int64(i+1), 10)
+		parts = rawjson.AppendString(append(parts, `,"provider":`...), failed.Provider)
+		parts = rawjson.AppendString(append(parts, `,"error":`...), failed.Reason)
+		parts = strconv.AppendInt(append(parts, `,"error_code":`...), int64(failed.Status), 10)
+		parts = rawjson.AppendString(append(parts, `,"fallback_to":`...), next)
+		parts = append(parts, "}}"...)
+	}
+	if parts != nil {
+		parts = append(parts, ']')
+	}
+	return parts
+}

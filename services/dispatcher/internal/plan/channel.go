@@ -1,0 +1,94 @@
+package plan
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/config"
+	"hydrallm/shared/openai"
+)
+
+// catalogue builds what serves each catalogue model. Channels are shared between models, patches are not.
+func catalogue(cfg Config) (map[string]*execute.Chain, error) {
+	channels := map[string]*execute.Channel{}
+	for _, u := range cfg.Gateway.Upstreams {
+		p, _ := cfg.Gateway.Provider(u.Provider)
+		c := channel(p)
+		c.ID, c.Circuit, c.Agent, c.Limit, c.Think, c.Pool = u.ID, u.ID, "", u.Limit, think(u.ThinkTags), cfg.Pools[p.ID]
+		c.Dialect = cfg.Dialect(p, false)
+		channels[u.ID] = c
+	}
+	all := map[string]*execute.Chain{}
+	for _, m := range cfg.Gateway.Models {
+		if !m.Usable() {
+			continue
+		}
+		var links []execute.Link
+		for _, id := range m.Upstreams {
+			u, _ := cfg.Gateway.Upstream(id)
+			p, _ := cfg.Gateway.Provider(u.Provider)
+			patch, err := openai.CompilePatch(p.Patch, u.Patch, m.Patch)
+			if err != nil {
+				return nil, fmt.Errorf("reading the patches of model %q at upstream %q: %w", m.Name, id, err)
+			}
+			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Patch: patch})
+		}
+		all[m.Name] = execute.NewChain(links)
+	}
+	return all, nil
+}
+
+// channel gives what an upstream and a route of one provider have in common.
+func channel(p config.Provider) *execute.Channel {
+	c := &execute.Channel{
+		Provider: p.ID, Vendor: Vendor(p), URL: p.URL, SessionHeader: p.SessionHeader, HeadersTimeout: p.HeadersTimeout,
+		RequestTimeout: p.RequestTimeout, Header: http.Header{},
+	}
+	if p.Agent() {
+		c.Agent = strings.ToUpper(p.ID)
+	}
+	for name, value := range p.Headers {
+		c.Header.Set(name, value.Reveal())
+	}
+	if !p.Pooled && len(p.Keys) > 0 {
+		c.Key = p.Keys[0].Value.Reveal()
+	}
+	return c
+}
+
+// vendors are the hosts whose habits are known.
+var vendors = map[string]string{
+	"generativelanguage.googleapis.com": "gemini", "api.groq.com": "groq", "api.cerebras.ai": "cerebras", "api.openai.com": "openai",
+	"api.anthropic.com": "anthropic", "openrouter.ai": "openrouter", "api.deepseek.com": "deepseek", "api.mistral.ai": "mistral",
+	"api.minimax.io": "minimax", "api.minimaxi.com": "minimax",
+}
+
+// Vendor names the maker of a provider where it is known: by its id if that is a well-known one, by its host, or by its dialect.
+func Vendor(p config.Provider) string {
+	if config.Known(p.ID) {
+		return p.ID
+	}
+	for host, name := range vendors {
+		if strings.Contains(p.URL, "://"+host+"/") {
+			return name
+		}
+	}
+	if p.Dialect != "openai" {
+		return p.Dialect
+	}
+	return ""
+}
+
+func think(t config.ThinkTags) stream.Think {
+	switch t {
+	case config.ThinkSplit:
+		return stream.ThinkSplit
+	case config.ThinkStrip:
+		return stream.ThinkStrip
+	case config.ThinkOff:
+	}
+	return stream.ThinkOff
+}

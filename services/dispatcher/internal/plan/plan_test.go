@@ -1,0 +1,151 @@
+package plan_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/plan"
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+)
+
+func noModels() *catalog.Book { return catalog.NewBook() }
+
+func plain(config.Provider, bool) dialect.Dialect { return dialect.OpenAI{} }
+
+const providers = `
+providers:
+  - {id: gemini, keys: [gemini-key-1, {value: gemini-key-2, tier: premium}], default_models: {free: g-flash, premium: g-pro}}
+  - {id: groq, keys: [groq-key-1], default_models: {free: q-llama}}
+  - {id: cerebras, keys: [cerebras-key-1], default_models: {free: c-llama}}
+  - {id: openrouter, key: k}
+  - {id: ollama}
+  - {id: opencode}
+routing: {priority: [gemini, groq, cerebras, openrouter, ollama, opencode]}
+`
+
+var someModels = []catalog.Listing{
+	{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}, {ID: "shared/model"}}},
+	{Provider: "openrouter", Models: []catalog.Model{{ID: "o-first", Images: true}, {ID: "shared/model"}}},
+	{Provider: "ollama", Models: []catalog.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}}},
+}
+
+func setup(t *testing.T, text string, listings ...catalog.Listing) *plan.Planner {
+	t.Helper()
+	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
+	cfg, _, err := env.Parse("config.yaml", []byte(text))
+	require.NoError(t, err)
+	pools := map[string]*keypool.Pool{}
+	for _, p := range cfg.Providers {
+		if p.Pooled {
+			var keys []keypool.Key
+			for _, k := range p.Keys {
+				keys = append(keys, keypool.Key{Value: k.Value.Reveal(), Tier: k.Tier})
+			}
+			pools[p.ID] = keypool.New(keys, keypool.Cooldowns{}, nil)
+		}
+	}
+	book := catalog.NewBook(listings...)
+	p, err := plan.New(plan.Config{Gateway: cfg, Pools: pools, Book: func() *catalog.Book { return book }, Dialect: plain})
+	require.NoError(t, err)
+	return p
+}
+
+// show writes a chain as provider:model, with marks for what else is known: P premium, L large, I images replaced, F final.
+func show(c *execute.Chain) string {
+	var words []string
+	for _, l := range c.Links {
+		w := l.Channel.Provider + ":" + l.Model
+		for mark, set := range map[string]bool{"+P": l.Premium, "+L": l.Large} {
+			if set {
+				w += mark
+			}
+		}
+		if l.NoImages {
+			w += "+I"
+		}
+		if l.Final {
+			w += "+F"
+		}
+		words = append(words, w)
+	}
+	return strings.ReplaceAll(strings.Join(words, " "), "+L+P", "+P+L")
+}
+
+func TestPlan(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		decision contract.Decision
+		want     string
+	}{
+		"R-128: decided provider, the rest of the priority, the last resort": {
+			contract.Decision{Provider: "groq", Model: "q-llama"},
+			"groq:q-llama gemini:g-pro+P+L cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
+		},
+		"R-131: another provider uses its own model": {
+			contract.Decision{Provider: "gemini", Model: "g-flash"},
+			"gemini:g-flash+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
+		},
+		"R-086: the default is the premium model while there is a premium key": {
+			contract.Decision{Provider: "gemini", Strict: true}, "gemini:g-pro+P+L",
+		},
+		"R-134: strict is alone": {contract.Decision{Provider: "cerebras", Model: "x", Strict: true, Named: true}, "cerebras:x"},
+		"R-117: a named model moves only to who has the same": {
+			contract.Decision{Provider: "groq", Model: "shared/model", Named: true}, "groq:shared/model openrouter:shared/model",
+		},
+		"C-04: a named model that nobody else has stays where it is": {
+			contract.Decision{Provider: "gemini", Model: "gemini-1.5-pro", Named: true}, "gemini:gemini-1.5-pro+L",
+		},
+		"R-128: an agent that nobody insists on is followed by the cloud": {
+			contract.Decision{Agent: "opencode"},
+			"opencode: gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
+		},
+		"R-154: an agent chooses its model":              {contract.Decision{Agent: "ollama", Strict: true}, "ollama:qwen3:8b"},
+		"R-154: a model that is not there":               {contract.Decision{Agent: "ollama", Model: "ollama-qwen", Strict: true}, "ollama:qwen3:8b"},
+		"R-077: a model that is asked for by name":       {contract.Decision{Agent: "ollama", Model: "phi9", Strict: true, Named: true}, "ollama:phi9"},
+		"an agent that is the last resort has one turn":  {contract.Decision{Agent: "ollama"}, "ollama:qwen3:8b+F gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first"},
+		"a provider that this dispatcher does not know":  {contract.Decision{Provider: "new", Model: "m"}, "gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F"},
+		"C-25: images go where they are understood":      {contract.Decision{Provider: "gemini", Images: true}, "gemini:g-pro+P+L groq:q-llama+I cerebras:c-llama+I openrouter:o-first ollama:qwen3:8b+I+F"},
+		"C-25: a named model gets what the client sends": {contract.Decision{Provider: "groq", Model: "shared/model", Named: true, Images: true}, "groq:shared/model openrouter:shared/model"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chain, err := setup(t, providers, someModels...).Plan(&tt.decision, false)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, show(chain))
+		})
+	}
+}
+
+// C-43, FO-07: a default model that is gone is not chosen again; the next one is, and other models of the provider are not touched.
+func TestAbsentModels(t *testing.T) {
+	t.Parallel()
+	p := setup(t, providers, someModels...)
+	p.Absent("groq", "q-llama")
+	chain, err := p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "groq:shared/model", show(chain))
+	p.Absent("groq", "shared/model")
+	_, err = p.Plan(&contract.Decision{Provider: "groq", Strict: true}, false)
+	require.Equal(t, fault.Failed, fault.From(err).Kind)
+	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true, Named: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "groq:q-llama", show(chain), "who asks by name gets the provider's own word")
+}
+
+func TestNothingToCall(t *testing.T) {
+	t.Parallel()
+	p := setup(t, `providers: [{id: x, url: "http://127.0.0.1:9/v1", key: k}]`)
+	_, err := p.Plan(&contract.Decision{Model: "gone", Catalogue: true}, false)
+	require.Equal(t, fault.ModelNotFound, fault.From(err).Kind)
+	_, err = p.Plan(&contract.Decision{Provider: "x"}, false)
+	require.Equal(t, fault.Failed, fault.From(err).Kind)
+}

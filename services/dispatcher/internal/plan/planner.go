@@ -1,0 +1,124 @@
+// Package plan turns a routing decision into the channels that may carry it out: the chain of a catalogue model, or the providers, agents and
+// the last resort that automatic routing may use, in order.
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+)
+
+// Config is what a planner is built from.
+type Config struct {
+	Gateway *config.Config
+	Pools   map[string]*keypool.Pool // by provider
+	Book    func() *catalog.Book     // the models that are known now
+
+	// Dialect gives how a provider is spoken to. routed says that clients do not know which provider it will be, so that their requests have to
+	// be fitted to it; a catalogue model gets them as they are.
+	Dialect func(p config.Provider, routed bool) dialect.Dialect
+}
+
+// Planner is safe for concurrent use.
+type Planner struct {
+	cfg       Config
+	catalogue map[string]*execute.Chain
+	places    map[string]*place // by provider
+	absent    absent
+}
+
+var _ execute.Planner = (*Planner)(nil)
+
+// place is a provider as automatic routing uses it.
+type place struct {
+	provider config.Provider
+	channel  *execute.Channel
+	agent    bool
+	patch    *openai.Patch // of the provider
+	streamed *openai.Patch // the same for streams, whose usage is asked for too
+}
+
+// New checks the patches of the configuration.
+func New(cfg Config) (*Planner, error) {
+	p := &Planner{cfg: cfg, places: map[string]*place{}}
+	var err error
+	if p.catalogue, err = catalogue(cfg); err != nil {
+		return nil, err
+	}
+	for _, provider := range cfg.Gateway.Providers {
+		if p.places[provider.ID], err = newPlace(cfg, provider); err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// askUsage makes a stream end with its usage, for the ledger; the client gets it if it asked too.
+var askUsage = []byte(`{"stream_options":{"include_usage":true}}`)
+
+func newPlace(cfg Config, p config.Provider) (*place, error) {
+	patch, err := openai.CompilePatch(p.Patch)
+	if err != nil {
+		return nil, fmt.Errorf("reading the patch of provider %q: %w", p.ID, err)
+	}
+	streamed, err := openai.CompilePatch(askUsage, p.Patch)
+	if err != nil {
+		return nil, fmt.Errorf("reading the patch of provider %q: %w", p.ID, err)
+	}
+	c := channel(p)
+	c.ID, c.Circuit, c.Limit, c.Think, c.Pool = p.ID, ProviderCircuit(p.ID), p.Limit, think(p.ThinkTags), cfg.Pools[p.ID]
+	c.Dialect = cfg.Dialect(p, true)
+	return &place{provider: p, channel: c, agent: c.Agent != "", patch: patch, streamed: streamed}, nil
+}
+
+// ProviderCircuit names the breaker and the slots of a provider, apart from those of upstreams.
+func ProviderCircuit(provider string) string { return "provider:" + provider }
+
+// Plan gives the chain for a decision. The error is a *fault.Fault.
+func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error) {
+	if d.Catalogue {
+		chain, ok := p.catalogue[d.Model]
+		if !ok {
+			f := fault.New(fault.ModelNotFound, fmt.Sprintf("The model `%s` does not exist", d.Model))
+			f.Param = "model"
+			return nil, f
+		}
+		return chain, nil
+	}
+	r := &route{planner: p, decision: d, book: p.cfg.Book(), stream: stream}
+	r.build()
+	if len(r.links) == 0 {
+		return nil, fault.New(fault.Failed, "all upstreams failed (no model is known that could answer)")
+	}
+	return execute.NewChain(r.links), nil
+}
+
+// Absent notes that a provider does not have a model that the gateway chose (C-43). It is not chosen again for a while.
+func (p *Planner) Absent(provider, model string) { p.absent.note(provider, model) }
+
+// Chains lists the upstreams of each catalogue model, in order (R-116).
+func (p *Planner) Chains() map[string][]string {
+	names := make(map[string][]string, len(p.catalogue))
+	for model, chain := range p.catalogue {
+		for _, link := range chain.Links {
+			names[model] = append(names[model], link.Channel.ID)
+		}
+	}
+	return names
+}
+
+// cloud lists the providers that automatic routing may use, in order of priority (R-128).
+func (p *Planner) cloud() []string {
+	return slices.DeleteFunc(slices.Clone(p.cfg.Gateway.Routing.Priority), func(id string) bool {
+		place, ok := p.places[id]
+		return !ok || place.agent
+	})
+}

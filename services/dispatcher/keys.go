@@ -1,0 +1,39 @@
+package dispatcher
+
+import (
+	"strings"
+
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/config"
+)
+
+// pools makes the key pool of each provider that has one. A provider with a single key has none: its breaker is all it needs (C-11).
+// rested is told of each rest that a failure seen here imposes.
+func pools(cfg *config.Config, rested func(provider string, r keypool.Rest)) map[string]*keypool.Pool {
+	c := cfg.Resilience.Cooldowns
+	cooldowns := keypool.Cooldowns{Forbidden: c.Forbidden, Quota: c.Quota, Other: c.Other, Max: c.Max}
+	all := map[string]*keypool.Pool{}
+	for _, p := range cfg.Providers {
+		if !p.Pooled {
+			continue
+		}
+		keys := make([]keypool.Key, len(p.Keys))
+		for i, k := range p.Keys {
+			keys[i] = keypool.Key{Value: k.Value.Reveal(), Tier: k.Tier}
+		}
+		all[p.ID] = keypool.New(keys, cooldowns, func(r keypool.Rest) { rested(p.ID, r) })
+	}
+	return all
+}
+
+// scrubber removes known secrets from text that leaves the gateway. Short ones are left: they would garble ordinary words.
+func scrubber(cfg *config.Config) *strings.Replacer {
+	const shortest = 6
+	var pairs []string
+	for _, s := range cfg.Secrets() {
+		if len(s) >= shortest {
+			pairs = append(pairs, s, config.Mask(s))
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
