@@ -7,8 +7,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"hydrallm/services/ingress/internal/httpapi"
+	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
@@ -16,7 +17,10 @@ import (
 )
 
 // Model is an entry of the model list.
-type Model = httpapi.Model
+type Model = modellist.Model
+
+// Provider is a provider whose models are listed.
+type Provider = modellist.Provider
 
 // Config is what an ingress needs to know.
 type Config struct {
@@ -28,8 +32,9 @@ type Config struct {
 	ClientKeys   []string      // none = everyone may call
 	AdminKey     string        // "" = the admin routes are closed unless Debug
 	Debug        bool
-	CORSOrigins  []string // of browsers that may call; "*" = all
-	Models       []Model
+	CORSOrigins  []string   // of browsers that may call; "*" = all
+	Models       []Model    // of the configuration; they win over others
+	Providers    []Provider // configured ones; none = only Models are listed
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
 }
@@ -89,11 +94,20 @@ func FromGateway(g *config.Config) Config {
 	}
 	for _, m := range g.Models {
 		if m.Usable() {
-			c.Models = append(c.Models, Model{ID: m.Name, OwnedBy: "hydrallm", Tier: "unknown"})
+			c.Models = append(c.Models, Model{ID: m.Name, OwnedBy: modellist.OwnerGateway})
 		}
+	}
+	for _, p := range g.Providers {
+		c.Providers = append(c.Providers, Provider{
+			ID: p.ID, Agent: agents[p.ID] || agents[p.Dialect],
+			Defaults: catalog.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
+		})
 	}
 	return c
 }
+
+// agents are the ids and the dialects of local engines.
+var agents = map[string]bool{"ollama": true, "opencode": true, "openclaw": true}
 
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {

@@ -16,10 +16,12 @@ import (
 
 	"hydrallm/services/ingress/internal/auth"
 	"hydrallm/services/ingress/internal/httpapi"
+	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/services/ingress/internal/presence"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/catalog"
 	"hydrallm/shared/telemetry"
 )
 
@@ -29,6 +31,7 @@ type Ingress struct {
 	bus     *bus.Bus
 	log     *slog.Logger
 	table   *pending.Table
+	models  *modellist.List
 	metrics *httpapi.Metrics
 
 	mu  sync.Mutex // held while the service starts or stops
@@ -41,6 +44,7 @@ type run struct {
 	replies  *bus.Subscription
 	claims   *bus.Subscription
 	presence *presence.Watch
+	catalog  *catalog.Copy
 
 	cancel context.CancelFunc // of the sweep
 	wg     sync.WaitGroup
@@ -52,7 +56,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("checking the configuration of the ingress: %w", err)
 	}
-	i := &Ingress{cfg: cfg, bus: b, log: log}
+	i := &Ingress{cfg: cfg, bus: b, log: log, models: modellist.New(cfg.Models, cfg.Providers, time.Now())}
 	i.table = pending.NewTable(cfg.limits(), b, log, func(err error) { i.metrics.Failed(err) })
 	var err error
 	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {
@@ -91,13 +95,17 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.presence, err = presence.Start(ctx, i.bus); err != nil {
 		return err
 	}
+	i.models.Update(catalog.NewBook()) // what was known at the last stop may be gone
+	if r.catalog, err = catalog.Follow(ctx, i.bus, i.models.Update); err != nil {
+		return err
+	}
 	r.server = transport.NewServer(i.log)
 	return r.server.Start(ctx, i.cfg.Addr, i.api(r).Server())
 }
 
 func (i *Ingress) api(r *run) *httpapi.API {
 	return httpapi.New(httpapi.Config{
-		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.cfg.Models, CORSOrigins: i.cfg.CORSOrigins,
+		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Clients: auth.NewClients(i.cfg.ClientKeys),
 		Admin: auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log), Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
 		Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
@@ -167,7 +175,7 @@ func (r *run) end() error {
 	if r.server != nil {
 		r.server.Close()
 	}
-	err := errors.Join(r.claims.Stop(), r.replies.Stop(), r.presence.Stop())
+	err := errors.Join(r.claims.Stop(), r.replies.Stop(), r.presence.Stop(), r.catalog.Stop())
 	r.cancel()
 	r.wg.Wait()
 	return err

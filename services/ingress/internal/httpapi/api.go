@@ -1,5 +1,5 @@
-// Package httpapi is the HTTP interface of the gateway: routes, limits and error bodies, and the way of a chat request into the pipeline and
-// of its answer back to the client.
+// Package httpapi is the HTTP interface of the gateway: routes, limits and error bodies, and the way of a request into the pipeline and of its
+// answer back to the client.
 package httpapi
 
 import (
@@ -29,7 +29,7 @@ type Config struct {
 	Ingress      string // id of this ingress on the bus
 	MaxBody      int    // bytes
 	QueueTimeout time.Duration
-	Models       []Model
+	Models       Models
 	CORSOrigins  []string
 	Version      string
 
@@ -48,7 +48,6 @@ type Config struct {
 // API answers requests. Its Handle is a fasthttp.RequestHandler.
 type API struct {
 	Config
-	models *models
 	cors   *cors
 	heads  heads
 	banner []byte
@@ -56,9 +55,7 @@ type API struct {
 
 // New makes the interface.
 func New(cfg Config) *API {
-	return &API{
-		Config: cfg, models: newModels(cfg.Models, time.Now()), cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version),
-	}
+	return &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version)}
 }
 
 // Limits of the server.

@@ -15,6 +15,7 @@ type route int
 const (
 	routeOther route = iota
 	routeChat
+	routeEmbeddings
 	routeModels
 	routeAdmin
 	routeHealth
@@ -24,7 +25,7 @@ const (
 )
 
 func (r route) String() string {
-	return [routeCount]string{"other", "chat", "models", "admin", "health", "metrics", "root"}[r]
+	return [routeCount]string{"other", "chat", "embeddings", "models", "admin", "health", "metrics", "root"}[r]
 }
 
 const classCount = 5 // 1xx to 5xx
@@ -42,14 +43,14 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error) {
 	m := &Metrics{
 		firstByte: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "hydra_ingress_first_byte_seconds", Help: "Time from a chat request to the status line of its answer.",
+			Name: "hydra_ingress_first_byte_seconds", Help: "Time from a request for the pipeline to the status line of its answer.",
 			Buckets: []float64{.002, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
 		}),
 		received: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hydra_ingress_request_body_bytes_total", Help: "Bytes of chat requests, decompressed.",
+			Name: "hydra_ingress_request_body_bytes_total", Help: "Bytes of requests for the pipeline, decompressed.",
 		}),
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hydra_ingress_response_body_bytes_total", Help: "Bytes of answers to chat requests.",
+			Name: "hydra_ingress_response_body_bytes_total", Help: "Bytes of answers of the pipeline.",
 		}),
 		failures: map[string]prometheus.Counter{},
 	}
@@ -62,13 +63,13 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 		}
 	}
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hydra_ingress_unfinished_total", Help: "Chat requests whose answer did not come to its end; gone: the client left.",
+		Name: "hydra_ingress_unfinished_total", Help: "Requests whose answer did not come to its end; gone: the client left.",
 	}, []string{"reason"})
 	for _, reason := range pending.Reasons() {
 		m.failures[reason] = failures.WithLabelValues(reason)
 	}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hydra_ingress_in_flight", Help: "Chat requests that await their answer or its end.",
+		Name: "hydra_ingress_in_flight", Help: "Requests that await their answer or its end.",
 	}, func() float64 { return float64(inFlight()) })
 	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, requests, failures, gauge} {
 		if err := reg.Register(c); err != nil {

@@ -13,12 +13,13 @@ import (
 
 // Paths.
 const (
-	pathChat      = "/v1/chat/completions"
-	pathModels    = "/v1/models"
-	pathResponses = "/v1/responses"
-	pathMessages  = "/v1/messages"
-	prefixV1      = "/v1/"
-	prefixAdmin   = "/v1/admin"
+	pathChat       = "/v1/chat/completions"
+	pathEmbeddings = "/v1/embeddings"
+	pathModels     = "/v1/models"
+	pathResponses  = "/v1/responses"
+	pathMessages   = "/v1/messages"
+	prefixV1       = "/v1/"
+	prefixAdmin    = "/v1/admin"
 )
 
 // Handle answers one request.
@@ -65,9 +66,11 @@ func (a *API) route(x *exchange) error {
 // v1 serves the routes of clients.
 func (a *API) v1(x *exchange, path string) error {
 	a.cors.mark(x.RequestCtx)
-	switch path = strings.TrimSuffix(path, "/"); {
-	case path == pathChat:
-		x.route = routeChat
+	path = strings.TrimSuffix(path, "/")
+	op := operationAt(path)
+	switch {
+	case op != nil:
+		x.route = op.route
 	case path == pathModels, strings.HasPrefix(path, pathModels+"/"):
 		x.route = routeModels
 	}
@@ -79,11 +82,11 @@ func (a *API) v1(x *exchange, path string) error {
 		return fault.New(fault.Unauthorized, "The API key is missing or wrong")
 	}
 	switch {
-	case x.route == routeChat:
+	case op != nil:
 		if err := x.allow("POST"); err != nil {
 			return err
 		}
-		return a.chat(x)
+		return a.work(x, op)
 	case x.route == routeModels:
 		if err := x.allow("GET, HEAD"); err != nil {
 			return err
@@ -104,7 +107,7 @@ func (a *API) v1(x *exchange, path string) error {
 func (a *API) options(x *exchange) error {
 	methods := "POST, OPTIONS"
 	switch x.route {
-	case routeChat:
+	case routeChat, routeEmbeddings:
 	case routeModels:
 		methods = "GET, HEAD, OPTIONS"
 	default:

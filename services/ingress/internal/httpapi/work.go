@@ -25,19 +25,19 @@ const (
 	maxName     = 512             // bytes of a model name or session id; they travel in message headers
 )
 
-// chat hands a request to the pipeline and gives back its answer.
-func (a *API) chat(x *exchange) error {
+// work hands a request to the pipeline and gives back its answer.
+func (a *API) work(x *exchange, op *operation) error {
 	body, err := upload.Read(x.RequestCtx, a.MaxBody)
 	if err != nil {
 		return err
 	}
 	a.Metrics.received.Add(float64(len(body)))
-	req, err := a.envelope(x, body)
+	req, err := a.envelope(x, op, body)
 	if err != nil {
 		upload.Release(body)
 		return err
 	}
-	ctx, span := a.startSpan(x, req)
+	ctx, span := a.startSpan(x, op, req)
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
 	streaming := false
 	defer func() {
@@ -55,25 +55,23 @@ func (a *API) chat(x *exchange) error {
 }
 
 // envelope checks the body and describes the request to the pipeline.
-func (a *API) envelope(x *exchange, body []byte) (*contract.Request, error) {
-	scan, err := openai.ScanRequest(body)
-	if err != nil {
+func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Request, error) {
+	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Endpoint: op.endpoint}
+	if err := op.scan(body, req); err != nil {
 		if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 			return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
 		}
 		return nil, err
 	}
 	switch {
-	case len(scan.Model) > maxName:
+	case len(req.Model) > maxName:
 		return nil, tooLong("model")
-	case len(scan.SessionID) > maxName:
+	case len(req.SessionID) > maxName:
 		return nil, tooLong("session_id")
 	}
-	now := time.Now() // the body may have taken its time
-	return &contract.Request{
-		ID: x.rid, Ingress: a.Ingress, Endpoint: contract.Chat, Model: scan.Model, Stream: scan.Stream, IncludeUsage: scan.IncludeUsage,
-		SessionID: scan.SessionID, ReceivedAt: now, StartBy: now.Add(a.QueueTimeout),
-	}, nil
+	req.ReceivedAt = time.Now() // the body may have taken its time
+	req.StartBy = req.ReceivedAt.Add(a.QueueTimeout)
+	return req, nil
 }
 
 func tooLong(param string) *fault.Fault {
@@ -95,18 +93,18 @@ func (a *API) publish(ctx context.Context, req *contract.Request, body []byte) e
 var traceContext propagation.TraceContext
 
 // startSpan continues the client's trace, or begins one.
-func (a *API) startSpan(x *exchange, req *contract.Request) (context.Context, trace.Span) {
+func (a *API) startSpan(x *exchange, op *operation, req *contract.Request) (context.Context, trace.Span) {
 	ctx := context.Background()
 	if parent := x.Request.Header.Peek("Traceparent"); len(parent) > 0 {
 		ctx = traceContext.Extract(ctx, propagation.MapCarrier{
 			"traceparent": string(parent), "tracestate": string(x.Request.Header.Peek("Tracestate")),
 		})
 	}
-	ctx, span := a.Tracer.Start(ctx, "POST "+pathChat, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.Time()))
+	ctx, span := a.Tracer.Start(ctx, "POST "+op.path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.Time()))
 	if span.IsRecording() {
 		span.SetAttributes(
-			attribute.String("http.request.method", fasthttp.MethodPost), attribute.String("http.route", pathChat),
-			attribute.String("gen_ai.operation.name", "chat"), attribute.String("gen_ai.request.model", req.Model),
+			attribute.String("http.request.method", fasthttp.MethodPost), attribute.String("http.route", op.path),
+			attribute.String("gen_ai.operation.name", op.name), attribute.String("gen_ai.request.model", req.Model),
 			attribute.Bool("hydra.stream", req.Stream), attribute.String("hydra.request_id", req.ID),
 		)
 	}

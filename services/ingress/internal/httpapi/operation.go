@@ -1,0 +1,50 @@
+package httpapi
+
+import (
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai"
+)
+
+// operation is a route whose requests the pipeline answers.
+type operation struct {
+	path     string
+	route    route
+	endpoint contract.Endpoint
+	name     string // for traces, in the words of OpenTelemetry
+	// scan checks a body and notes what later stages need to know of it. The error is an *openai.RequestError.
+	scan func(body []byte, req *contract.Request) error
+}
+
+// operations are all that there are.
+var operations = [...]operation{
+	{path: pathChat, route: routeChat, endpoint: contract.Chat, name: "chat", scan: scanChat},
+	{path: pathEmbeddings, route: routeEmbeddings, endpoint: contract.Embeddings, name: "embeddings", scan: scanEmbeddings},
+}
+
+// operationAt gives the operation of a path, or nil.
+func operationAt(path string) *operation {
+	for i := range operations {
+		if operations[i].path == path {
+			return &operations[i]
+		}
+	}
+	return nil
+}
+
+func scanChat(body []byte, req *contract.Request) error {
+	scan, err := openai.ScanRequest(body)
+	if err != nil {
+		return err
+	}
+	req.Model, req.Stream, req.IncludeUsage, req.SessionID = scan.Model, scan.Stream, scan.IncludeUsage, scan.SessionID
+	return nil
+}
+
+func scanEmbeddings(body []byte, req *contract.Request) error {
+	scan, err := openai.ScanEmbeddings(body)
+	if err != nil {
+		return err
+	}
+	req.Model = scan.Model
+	return nil
+}

@@ -1,0 +1,98 @@
+// Package modellist makes the answers of GET /v1/models: the models of the configuration, the names that leave the choice to the gateway, and
+// what discovery found (R-046..R-050). They are encoded when something changes, not when somebody asks.
+package modellist
+
+import (
+	"encoding/json"
+	"sync/atomic"
+	"time"
+
+	"hydrallm/shared/catalog"
+)
+
+// List is the list as it is now. It may be read by many while one goroutine updates it.
+type List struct {
+	catalogue []Model
+	providers []Provider
+	created   int64
+	current   atomic.Pointer[answers]
+}
+
+// answers are encoded once and never changed.
+type answers struct {
+	list []byte
+	byID map[string][]byte // parts of list
+}
+
+// New makes the list of an empty catalogue. Models come first and win over others with the same id (R-050); without providers nothing else is
+// listed.
+func New(models []Model, providers []Provider, now time.Time) *List {
+	l := &List{catalogue: models, providers: providers, created: now.Unix()}
+	l.Update(catalog.NewBook())
+	return l
+}
+
+// All gives the answer that lists all models. It must not be changed.
+func (l *List) All() []byte { return l.current.Load().list }
+
+// Find gives the answer for one model. It must not be changed.
+func (l *List) Find(id string) (body []byte, ok bool) {
+	body, ok = l.current.Load().byID[id]
+	return body, ok
+}
+
+// Update takes in what has been discovered. Only the models of configured providers are listed.
+func (l *List) Update(book *catalog.Book) {
+	e := encoder{created: l.created, list: []byte(`{"object":"list","data":[`), at: map[string]place{}}
+	for _, m := range l.catalogue {
+		e.add(m)
+	}
+	if len(l.providers) > 0 {
+		e.add(automatic())
+	}
+	for _, p := range l.providers {
+		e.add(p.automatic(book))
+	}
+	for _, p := range l.providers {
+		listing, _ := book.Listing(p.ID)
+		for _, m := range listing.Models {
+			e.add(p.discovered(m))
+		}
+	}
+	l.current.Store(e.end())
+}
+
+type encoder struct {
+	created int64
+	list    []byte
+	at      map[string]place
+}
+
+// place of an entry in the list.
+type place struct{ start, end int }
+
+// add appends an entry. Of two with the same id the first one counts.
+func (e *encoder) add(m Model) {
+	if _, known := e.at[m.ID]; known {
+		return
+	}
+	m.complete(e.created)
+	text, err := json.Marshal(m)
+	if err != nil { // strings and numbers always marshal
+		panic(err)
+	}
+	if len(e.at) > 0 {
+		e.list = append(e.list, ',')
+	}
+	start := len(e.list)
+	e.list = append(e.list, text...)
+	e.at[m.ID] = place{start, len(e.list)}
+}
+
+func (e *encoder) end() *answers {
+	a := &answers{list: append(e.list, "]}"...), byID: make(map[string][]byte, len(e.at))}
+	for id, p := range e.at {
+		a.byID[id] = a.list[p.start:p.end:p.end]
+	}
+	return a
+}

@@ -1,0 +1,171 @@
+package modellist
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/catalog"
+)
+
+type listed struct {
+	Object string
+	Data   []Model
+}
+
+func read(t *testing.T, l *List) listed {
+	t.Helper()
+	var all listed
+	require.NoError(t, json.Unmarshal(l.All(), &all), "%s", l.All())
+	require.Equal(t, "list", all.Object)
+	for _, m := range all.Data { // each can be fetched alone
+		body, ok := l.Find(m.ID)
+		require.True(t, ok, m.ID)
+		var one Model
+		require.NoError(t, json.Unmarshal(body, &one))
+		require.Equal(t, m, one)
+		require.Equal(t, "model", m.Object)
+		require.Positive(t, m.Created)
+		require.NotEmpty(t, m.OwnedBy)
+		require.NotEmpty(t, m.DisplayName)
+		require.NotEmpty(t, m.Tier)
+	}
+	return all
+}
+
+func (l listed) ids() []string {
+	ids := []string{}
+	for _, m := range l.Data {
+		ids = append(ids, m.ID)
+	}
+	return ids
+}
+
+func (l listed) model(t *testing.T, id string) Model {
+	t.Helper()
+	for _, m := range l.Data {
+		if m.ID == id {
+			return m
+		}
+	}
+	t.Fatalf("%s is not listed", id)
+	panic("unreachable")
+}
+
+// R-046: nothing but the configuration, when that is all there is.
+func TestCatalogueOnly(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	require.Equal(t, `{"object":"list","data":[]}`, string(New(nil, nil, now).All())) // URL-04
+	l := New([]Model{{ID: "m", OwnedBy: "x"}, {ID: "n", OwnedBy: "y"}, {ID: "m", OwnedBy: "z"}}, nil, now)
+	l.Update(catalog.NewBook(catalog.Listing{Provider: "p", Models: []catalog.Model{{ID: "a"}}}))
+	all := read(t, l)
+	require.Equal(t, []string{"m", "n"}, all.ids())
+	require.Equal(t, "x", all.Data[0].OwnedBy)
+	_, ok := l.Find("auto")
+	require.False(t, ok)
+}
+
+var providers = []Provider{
+	{ID: "gemini"},
+	{ID: "groq"},
+	{ID: "cerebras"},
+	{ID: "vendor", Defaults: catalog.Defaults{Free: "ns/default"}},
+	{ID: "ollama", Agent: true},
+	{ID: "second-box", Agent: true},
+}
+
+// R-047, R-048.
+func TestVirtualModels(t *testing.T) {
+	t.Parallel()
+	all := read(t, New(nil, providers, time.Now()))
+	require.Equal(t, []string{
+		"auto", "gemini/auto", "groq/auto", "cerebras/auto", "vendor/auto", "LOCAL-AGENT/OLLAMA/auto", "LOCAL-AGENT/SECOND-BOX/auto",
+	}, all.ids())
+	tests := map[string]struct {
+		owner          string
+		window         *int
+		images, search *bool
+	}{
+		"auto":                        {"hydrallm", new(1_000_000), new(true), new(true)},
+		"gemini/auto":                 {"gemini", new(1_000_000), new(true), new(true)},
+		"groq/auto":                   {"groq", new(32768), new(false), new(true)},
+		"cerebras/auto":               {"cerebras", new(32768), new(false), new(false)},
+		"vendor/auto":                 {"vendor", nil, nil, nil},
+		"LOCAL-AGENT/OLLAMA/auto":     {"local-agent", new(32768), nil, nil},
+		"LOCAL-AGENT/SECOND-BOX/auto": {"local-agent", new(32768), nil, nil},
+	}
+	for id, tt := range tests {
+		m := all.model(t, id)
+		require.Equal(t, tt.owner, m.OwnedBy, id)
+		require.Equal(t, Capabilities{MaxTokens: tt.window, Multimodal: tt.images, HasSearch: tt.search}, m.Capabilities, id)
+	}
+}
+
+// R-047, R-050, R-072: what discovery found has ids that route to it.
+func TestDiscoveredModels(t *testing.T) {
+	t.Parallel()
+	l := New([]Model{{ID: "vendor/ns/b:tag", OwnedBy: "hydrallm", Tier: "standard"}}, providers, time.Now())
+	book := catalog.NewBook(
+		catalog.Listing{Provider: "vendor", Models: []catalog.Model{
+			{ID: "ns/b:tag", Tier: "free"},
+			{ID: "ns/default", Name: "The Default", Tier: "premium", Window: 4096, Images: true},
+			{ID: "auto", Tier: "free"},
+			{ID: "emb", Embedding: true},
+			{ID: "emb", Name: "again"},
+		}},
+		catalog.Listing{Provider: "ollama", Models: []catalog.Model{{ID: "Qwen3:8b", Tier: "free", Window: 8192}}},
+		catalog.Listing{Provider: "stranger", Models: []catalog.Model{{ID: "x"}}},
+	)
+	l.Update(book)
+	all := read(t, l)
+	require.Equal(t, []string{
+		"vendor/ns/b:tag", "auto", "gemini/auto", "groq/auto", "cerebras/auto", "vendor/auto", "LOCAL-AGENT/OLLAMA/auto",
+		"LOCAL-AGENT/SECOND-BOX/auto", "vendor/ns/default", "vendor/emb", "LOCAL-AGENT/OLLAMA/Qwen3:8b",
+	}, all.ids())
+	require.Equal(t, "standard", all.Data[0].Tier, "the configuration wins")
+
+	m := all.model(t, "vendor/ns/default")
+	require.Equal(t, "vendor", m.OwnedBy)
+	require.Equal(t, "The Default", m.DisplayName)
+	require.Equal(t, "premium", m.Tier)
+	require.Equal(t, Capabilities{MaxTokens: new(4096), Multimodal: new(true)}, m.Capabilities)
+	require.Equal(t, m.Capabilities, all.model(t, "vendor/auto").Capabilities, "that is the model it stands for")
+
+	m = all.model(t, "LOCAL-AGENT/OLLAMA/Qwen3:8b")
+	require.Equal(t, "local-agent", m.OwnedBy)
+	require.Equal(t, "Qwen3:8b", m.DisplayName)
+	require.Equal(t, Capabilities{MaxTokens: new(8192)}, m.Capabilities)
+	require.Equal(t, "For embeddings", all.model(t, "vendor/emb").Description)
+
+	l.Update(catalog.NewBook())
+	require.Len(t, read(t, l).Data, 8, "what is gone is gone")
+}
+
+func thousands(n int) *catalog.Book {
+	var models []catalog.Model
+	for i := range n {
+		models = append(models, catalog.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Name: "Some Model", Tier: "free", Window: 131072})
+	}
+	return catalog.NewBook(catalog.Listing{Provider: "vendor", Models: models})
+}
+
+func TestThousandsOfModels(t *testing.T) {
+	t.Parallel()
+	l := New(nil, providers, time.Now())
+	l.Update(thousands(5000))
+	require.Len(t, read(t, l).Data, 5007)
+	first := l.All()
+	require.Same(t, &first[0], &l.All()[0], "asking encodes nothing")
+}
+
+func BenchmarkUpdate(b *testing.B) {
+	l, book := New(nil, providers, time.Now()), thousands(5000)
+	b.ReportAllocs()
+	for b.Loop() {
+		l.Update(book)
+	}
+}

@@ -1,0 +1,130 @@
+package modellist
+
+import (
+	"strings"
+
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/contract"
+)
+
+// Model is an entry of the list (R-048).
+type Model struct {
+	ID           string       `json:"id"`
+	Object       string       `json:"object"`
+	Created      int64        `json:"created"`
+	OwnedBy      string       `json:"owned_by"`
+	DisplayName  string       `json:"display_name"`
+	Tier         string       `json:"tier"`
+	Description  string       `json:"description"`
+	Capabilities Capabilities `json:"capabilities"`
+}
+
+// Capabilities are what is known about a model; null is unknown.
+type Capabilities struct {
+	MaxTokens    *int     `json:"max_tokens"`
+	Multimodal   *bool    `json:"multimodal"`
+	HasSearch    *bool    `json:"has_search"`
+	CostPerToken *float64 `json:"cost_per_token"`
+}
+
+// Owners of entries that belong to no provider.
+const (
+	OwnerGateway = "hydrallm"
+	ownerAgent   = "local-agent"
+)
+
+// Provider is a configured provider.
+type Provider struct {
+	ID       string
+	Agent    bool // a local engine
+	Defaults catalog.Defaults
+}
+
+// agentPrefix begins the ids of the models of agents (R-072).
+const agentPrefix = "LOCAL-AGENT/"
+
+// id gives the id under which clients ask for a model of the provider, and which routes to it alone (R-072).
+func (p Provider) id(model string) string {
+	if p.Agent {
+		return agentPrefix + strings.ToUpper(p.ID) + "/" + model
+	}
+	return p.ID + "/" + model
+}
+
+func (p Provider) owner() string {
+	if p.Agent {
+		return ownerAgent
+	}
+	return p.ID
+}
+
+// What automatic routing gives in tokens (R-048).
+const (
+	largeWindow = 1_000_000
+	fastWindow  = 32768
+)
+
+// automatic is the entry of "auto".
+func automatic() Model {
+	return Model{
+		ID: "auto", OwnedBy: OwnerGateway, DisplayName: "Automatic", Description: "The gateway chooses provider and model for each request",
+		Capabilities: Capabilities{MaxTokens: new(largeWindow), Multimodal: new(true), HasSearch: new(true)},
+	}
+}
+
+// automatic is the entry that leaves the choice of the model to the provider. Where nothing is laid down, it can what its default model can.
+func (p Provider) automatic(book *catalog.Book) Model {
+	m := Model{
+		ID: p.id("auto"), OwnedBy: p.owner(), DisplayName: p.ID + ", automatic", Description: "The gateway chooses among the models of " + p.ID,
+	}
+	switch {
+	case p.Agent:
+		m.Capabilities.MaxTokens = new(fastWindow)
+	case p.ID == "gemini":
+		m.Capabilities = Capabilities{MaxTokens: new(largeWindow), Multimodal: new(true), HasSearch: new(true)}
+	case p.ID == "groq":
+		m.Capabilities = Capabilities{MaxTokens: new(fastWindow), Multimodal: new(false), HasSearch: new(true)}
+	case p.ID == "cerebras":
+		m.Capabilities = Capabilities{MaxTokens: new(fastWindow), Multimodal: new(false), HasSearch: new(false)}
+	default:
+		if chosen, ok := book.Default(p.ID, p.Defaults, false, nil); ok {
+			m.Capabilities = capabilities(chosen)
+		}
+	}
+	return m
+}
+
+// discovered is the entry of a model that discovery found.
+func (p Provider) discovered(found catalog.Model) Model {
+	m := Model{ID: p.id(found.ID), OwnedBy: p.owner(), DisplayName: found.Name, Tier: found.Tier, Capabilities: capabilities(found)}
+	if m.DisplayName == "" {
+		m.DisplayName = found.ID
+	}
+	if found.Embedding {
+		m.Description = "For embeddings"
+	}
+	return m
+}
+
+// capabilities gives what the provider told.
+func capabilities(m catalog.Model) Capabilities {
+	var c Capabilities
+	if m.Window > 0 {
+		c.MaxTokens = new(m.Window)
+	}
+	if m.Images {
+		c.Multimodal = new(true)
+	}
+	return c
+}
+
+// complete fills in what every entry has.
+func (m *Model) complete(created int64) {
+	m.Object, m.Created = "model", created
+	if m.DisplayName == "" {
+		m.DisplayName = m.ID
+	}
+	if m.Tier == "" {
+		m.Tier = contract.TierUnknown
+	}
+}
