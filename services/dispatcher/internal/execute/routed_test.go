@@ -1,0 +1,235 @@
+package execute_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/shared/contract"
+)
+
+const (
+	overflow = `{"error":{"message":"This model's maximum context length is 8192 tokens","type":"invalid_request_error","code":"context_length_exceeded"}}`
+	noModel  = `{"error":{"message":"The model does not exist","type":"invalid_request_error","code":"model_not_found"}}`
+	noMoney  = `{"error":{"message":"Insufficient Balance","type":"billing_error"}}`
+)
+
+// routed executes an automatic request whose chain is that of the world; change may alter the decision.
+func (w *world) routed(ctx context.Context, body string, change ...func(*contract.Decision)) (*answer, execute.Outcome) {
+	j := job(body)
+	j.Request.Model, j.Request.Decision = "auto", &contract.Decision{Provider: "pa", Model: "real-a", Reason: contract.ReasonTokenCount}
+	for _, fn := range change {
+		fn(j.Request.Decision)
+	}
+	var a answer
+	out := w.exec.Run(ctx, j, &a)
+	return &a, out
+}
+
+func strict(d *contract.Decision) { d.Strict = true }
+func named(d *contract.Decision)  { d.Named = true }
+
+// link changes one link of the chain.
+func (w *world) link(id string, change func(*execute.Link)) {
+	links := w.plan.chain.Links
+	for i := range links {
+		if links[i].Channel.ID == id {
+			change(&links[i])
+		}
+	}
+	w.plan.chain = execute.NewChain(links)
+}
+
+func large(l *execute.Link)      { l.Large = true }
+func lastResort(l *execute.Link) { l.Final = true }
+
+// R-033, R-034, R-035, R-092, R-136, C-07: the answer says who gave it, why, and what failed before.
+func TestRoutedAnswerDiscloses(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": reply("a"), "b": reply("b")}, func(w *world) {
+		t := w.t
+		got, out := w.routed(t.Context(), plainBody)
+		body := gjson.Parse(got.text())
+		require.Equal(t, "auto", body.Get("model").Str)
+		require.Equal(t, "pa", body.Get("usage.gateway_provider").Str)
+		require.Equal(t, "real-a", body.Get("usage.gateway_model").Str)
+		require.Equal(t, "TOKEN_OPTIMIZED", body.Get("usage.routing_reason").Str)
+		require.EqualValues(t, 3, body.Get("usage.total_tokens").Int())
+		require.False(t, body.Get("choices.0.message.parts").Exists())
+		require.Equal(t, "TOKEN_OPTIMIZED", got.header("X-Routing-Reason"))
+		require.Equal(t, contract.ReasonTokenCount, out.Usage.RoutingReason)
+	})
+	bubble(t, map[string]handler{"a": status(500, "{}"), "b": reply("b")}, func(w *world) {
+		t := w.t
+		got, out := w.routed(t.Context(), plainBody)
+		body := gjson.Parse(got.text())
+		require.Equal(t, "KEY_AVAILABILITY", body.Get("usage.routing_reason").Str)
+		require.JSONEq(t, `[{"type":"retry","data":{"attempt":1,"provider":"pa","error":"http 500","error_code":500,"fallback_to":"pb"}}]`,
+			body.Get("choices.0.message.parts").Raw)
+		require.Equal(t, contract.ReasonKeyAvailability, out.Usage.RoutingReason)
+	})
+	bubble(t, map[string]handler{"a": status(429, "{}"), "b": reply("b")}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody)
+		require.Equal(w.t, "RATE_LIMIT", gjson.Get(got.text(), "usage.routing_reason").Str)
+	})
+}
+
+// R-036, R-039: the same in a stream.
+func TestRoutedStreamDiscloses(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
+		t := w.t
+		body := `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`
+		got, _ := w.routed(t.Context(), body)
+		require.Contains(t, got.text(), `"model":"auto"`)
+		require.NotContains(t, got.text(), `"model":"m"`)
+		require.Contains(t, got.text(), `"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"gateway_provider":"pa"`)
+	})
+}
+
+// R-033: answers of local agents.
+func TestAgentAnswerDiscloses(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody)
+		usage := gjson.Get(got.text(), "usage")
+		require.Equal(w.t, "LOCAL-AGENT", usage.Get("gateway_provider").Str)
+		require.Equal(w.t, "LOCAL-AGENT/OLLAMA/real-a", usage.Get("gateway_model").Str)
+		require.Equal(w.t, "LOCAL-AGENT", got.header("X-Gateway-Provider"))
+		require.Zero(w.t, usage.Get("gateway_key_index").Int())
+	}, func(c *execute.Channel) { c.Agent = "OLLAMA" })
+}
+
+// C-09, R-118: an empty balance is final for who asked for this provider, and a reason to go on otherwise.
+func TestPaymentUnderAuto(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		change func(*contract.Decision)
+		want   int
+	}{
+		"auto":   {func(*contract.Decision) {}, http.StatusOK},
+		"strict": {strict, http.StatusPaymentRequired},
+		"named":  {named, http.StatusPaymentRequired},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": status(402, noMoney), "b": reply("b")}, func(w *world) {
+				got, _ := w.routed(w.t.Context(), plainBody, tc.change)
+				require.Equal(w.t, tc.want, got.head.Status)
+			})
+		})
+	}
+}
+
+// C-43, R-101: a model that is gone is the gateway's mistake if the gateway chose it, and the client's if the client did.
+func TestMissingModelUnderAuto(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(404, noModel), "b": reply("b")}, func(w *world) {
+		t := w.t
+		got, _ := w.routed(t.Context(), plainBody)
+		require.Equal(t, http.StatusOK, got.head.Status)
+		require.Equal(t, []string{"pa/real-a"}, w.plan.absent)
+		got, _ = w.routed(t.Context(), plainBody, named)
+		require.Equal(t, http.StatusNotFound, got.head.Status)
+		require.Equal(t, []string{"pa/real-a"}, w.plan.absent)
+		require.Equal(t, 1, w.called("b"))
+	})
+}
+
+// C-26, R-103: a request that is too large for a fast model goes once to the provider for large ones, and costs nobody anything.
+func TestTooLargeUnderAuto(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(400, overflow), "b": reply("b"), "c": reply("c")}, func(w *world) {
+		t := w.t
+		w.link("c", large)
+		for range 10 {
+			got, _ := w.routed(t.Context(), plainBody)
+			require.Equal(t, http.StatusOK, got.head.Status)
+			require.Equal(t, "pc", got.header("X-Gateway-Provider"))
+		}
+		require.Equal(t, 10, w.called("a"), "no breaker opens")
+		require.Zero(t, w.called("b"))
+		got, _ := w.routed(t.Context(), plainBody, named)
+		require.Equal(t, http.StatusBadRequest, got.head.Status)
+	})
+	for name, b := range map[string]handler{"too large for the large one too": status(400, overflow), "refused by nobody else": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			upstreams := map[string]handler{"a": status(413, overflow), "c": reply("c")}
+			if b != nil {
+				upstreams["b"] = b
+			}
+			bubble(t, upstreams, func(w *world) {
+				w.link("b", large)
+				got, _ := w.routed(w.t.Context(), plainBody)
+				require.Contains(w.t, []int{http.StatusBadRequest, http.StatusRequestEntityTooLarge}, got.head.Status)
+				require.Contains(w.t, got.text(), "maximum context length")
+				require.Zero(w.t, w.called("c"))
+			})
+		})
+	}
+}
+
+// R-114, R-133, R-137: the last resort is called when the hops are used up, and has no breaker.
+func TestLastResort(t *testing.T) {
+	t.Parallel()
+	broken := status(500, "{}")
+	bubble(t, map[string]handler{"a": broken, "b": broken, "c": broken, "d": inTurn(broken, broken, broken, broken, reply("d"))}, func(w *world) {
+		t := w.t
+		w.link("d", lastResort)
+		for range 4 {
+			got, _ := w.routed(t.Context(), plainBody)
+			require.Equal(t, http.StatusServiceUnavailable, got.head.Status)
+		}
+		got, out := w.routed(t.Context(), plainBody)
+		require.Equal(t, http.StatusOK, got.head.Status)
+		require.Len(t, out.Usage.Attempts, 1, "the others are open by now")
+		require.Equal(t, 3, w.called("c"))
+
+		j := job(plainBody)
+		j.Request.Decision, j.Lost = &contract.Decision{Provider: "pa"}, 3
+		var a answer
+		w.exec.Run(t.Context(), j, &a)
+		require.Equal(t, http.StatusServiceUnavailable, a.head.Status, "a request whose workers keep dying is not tried for ever")
+		require.Equal(t, 5, w.called("d"))
+	})
+}
+
+// R-132, R-171: a provider without a usable key costs no connection and no breaker.
+func TestNoKeyIsNoCall(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": reply("a"), "b": reply("b")}, func(w *world) {
+		t := w.t
+		for range 10 {
+			got, _ := w.routed(t.Context(), plainBody)
+			require.Equal(t, "pb", got.header("X-Gateway-Provider"))
+			require.Equal(t, "KEY_AVAILABILITY", got.header("X-Routing-Reason"))
+		}
+		require.Zero(t, w.called("a"))
+	}, pooled(0))
+}
+
+// R-134: strict fails fast, and says why.
+func TestStrictSaysWhy(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody, strict)
+		require.Equal(w.t, http.StatusServiceUnavailable, got.head.Status)
+		require.Contains(w.t, got.text(), "The provider `pa` has no key")
+	}, pooled(0))
+	bubble(t, map[string]handler{"a": status(429, "{}")}, func(w *world) {
+		t := w.t
+		got, _ := w.routed(t.Context(), plainBody, strict)
+		require.Contains(t, got.text(), "all upstreams failed (rate_limit)")
+		<-time.After(time.Minute)
+		got, _ = w.routed(t.Context(), plainBody, strict)
+		require.Contains(t, got.text(), "all its keys rest")
+		require.Equal(t, "3540", got.header("Retry-After"))
+		require.Equal(t, 1, w.called("a"))
+	}, pooled(1))
+}
