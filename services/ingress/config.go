@@ -13,6 +13,7 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
+	"hydrallm/shared/seal"
 	"hydrallm/shared/topology"
 )
 
@@ -81,6 +82,14 @@ func (c *Config) limits() pending.Limits {
 	return pending.Limits{
 		Queue: c.QueueTimeout, Grace: topology.AckWait / 2, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
 	}
+}
+
+// sealer gives what protects secrets on the bus, or nil without an admin key.
+func (c *Config) sealer() func(plain []byte, context string) ([]byte, error) {
+	if c.AdminKey == "" {
+		return nil
+	}
+	return func(plain []byte, context string) ([]byte, error) { return seal.Seal(c.AdminKey, plain, context) }
 }
 
 // FromGateway takes what an ingress needs from the configuration of the gateway.

@@ -47,6 +47,7 @@ type run struct {
 	catalog  *catalog.Copy
 
 	cancel context.CancelFunc // of the sweep
+	giveUp context.CancelFunc // of questions to services
 	wg     sync.WaitGroup
 }
 
@@ -84,7 +85,8 @@ func (i *Ingress) Start(ctx context.Context) error {
 // begin starts the parts of r: what receives answers first, what takes requests last.
 func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r.cancel = cancel
+	questions, giveUp := context.WithCancel(work)
+	r.cancel, r.giveUp = cancel, giveUp
 	r.wg.Go(func() { i.table.Run(work) })
 	if r.replies, err = i.bus.SubscribeReplies(i.cfg.ID, i.table.Deliver); err != nil {
 		return err
@@ -100,15 +102,18 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 		return err
 	}
 	r.server = transport.NewServer(i.log)
-	return r.server.Start(ctx, i.cfg.Addr, i.api(r).Server())
+	return r.server.Start(ctx, i.cfg.Addr, i.api(questions, r).Server())
 }
 
-func (i *Ingress) api(r *run) *httpapi.API {
+func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Clients: auth.NewClients(i.cfg.ClientKeys),
 		Admin: auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log), Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
-		Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
+		Within: func(limit time.Duration) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(questions, limit)
+		},
+		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
 }
 
@@ -159,6 +164,7 @@ const farewell = 2 * time.Second
 func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
 	n := i.table.Len()
 	i.table.FailAll(pending.ErrStopping)
+	r.giveUp()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 	defer cancel()
 	if err := r.server.Drain(ctx); err != nil {
@@ -172,6 +178,7 @@ func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
 
 // end stops what is left of r. It works on a run that began in part.
 func (r *run) end() error {
+	r.giveUp()
 	if r.server != nil {
 		r.server.Close()
 	}

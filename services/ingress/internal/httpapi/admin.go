@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/netip"
@@ -15,8 +14,11 @@ import (
 	"hydrallm/shared/topology"
 )
 
-// queryTime is how long a service may take to answer an admin request.
-const queryTime = 5 * time.Second
+// How long a service may take to answer an admin request, and one that makes it ask providers.
+const (
+	queryTime = 5 * time.Second
+	probeTime = time.Minute
+)
 
 // admin serves the routes of operators. Nothing else of the request is looked at before the key, and there is no CORS.
 func (a *API) admin(x *exchange, path string) error {
@@ -38,6 +40,12 @@ func (a *API) admin(x *exchange, path string) error {
 		return a.adminQuery(x, "GET, HEAD", topology.SessionWriter, "logs", map[string]int{"limit": limit})
 	case prefixAdmin + "/logs/clear":
 		return a.adminQuery(x, "POST", topology.SessionWriter, "clear_logs", nil)
+	case prefixAdmin + "/keys":
+		return a.addKeys(x)
+	case prefixAdmin + "/probe":
+		return a.probe(x)
+	case prefixAdmin + "/refresh-models":
+		return a.adminAction(x, "refresh_models", nil)
 	}
 	return notFound(x)
 }
@@ -47,7 +55,33 @@ func (a *API) adminQuery(x *exchange, methods, service, op string, question any)
 	if err := x.allow(methods); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), queryTime)
+	return a.query(x, queryTime, service, op, question)
+}
+
+// adminAction makes the dispatcher ask providers, which takes its time. A body is nothing to it.
+func (a *API) adminAction(x *exchange, op string, question any) error {
+	if err := x.allow("POST"); err != nil {
+		return err
+	}
+	x.leaveBody()
+	return a.query(x, probeTime, topology.Dispatcher, op, question)
+}
+
+// probe asks for a probe of keys, with force=true also of those whose cooldown has not passed.
+func (a *API) probe(x *exchange) error {
+	force := false
+	if text := x.QueryArgs().Peek("force"); len(text) > 0 {
+		var err error
+		if force, err = strconv.ParseBool(string(text)); err != nil {
+			return &fault.Fault{Kind: fault.Invalid, Message: "force must be true or false", Param: "force"}
+		}
+	}
+	return a.adminAction(x, "probe", map[string]bool{"force": force})
+}
+
+// query asks a service and answers with what it says.
+func (a *API) query(x *exchange, limit time.Duration, service, op string, question any) error {
+	ctx, cancel := a.Within(limit)
 	defer cancel()
 	var answer json.RawMessage
 	if err := a.Bus.Query(ctx, service, op, question, &answer); err != nil {
@@ -58,13 +92,21 @@ func (a *API) adminQuery(x *exchange, methods, service, op string, question any)
 }
 
 func queryFault(service string, err error) *fault.Fault {
-	if refusal, ok := errors.AsType[*bus.QueryError](err); ok {
-		if status, errCode := strconv.Atoi(refusal.Code); errCode == nil && status >= 400 && status < 500 {
-			return &fault.Fault{Kind: fault.Invalid, HTTPStatus: status, Message: refusal.Message, Cause: err}
-		}
-		return &fault.Fault{Kind: fault.Internal, Message: "Internal server error", Cause: err}
+	refusal, ok := errors.AsType[*bus.QueryError](err)
+	if !ok {
+		return &fault.Fault{Kind: fault.Unavailable, Message: "The " + service + " service does not answer", RetryAfter: time.Second, Cause: err}
 	}
-	return &fault.Fault{Kind: fault.Unavailable, Message: "The " + service + " service does not answer", RetryAfter: time.Second, Cause: err}
+	status, errCode := strconv.Atoi(refusal.Code)
+	switch {
+	case errCode != nil || status < 400 || status > 499:
+		return &fault.Fault{Kind: fault.Internal, Message: "Internal server error", Cause: err}
+	case status == fasthttp.StatusConflict: // what was asked for is being done already
+		return &fault.Fault{
+			Kind: fault.Invalid, HTTPStatus: status, ErrorType: "conflict_error", Code: "conflict", Message: refusal.Message, Cause: err,
+		}
+	default:
+		return &fault.Fault{Kind: fault.Invalid, HTTPStatus: status, Message: refusal.Message, Cause: err}
+	}
 }
 
 // Bounds of limit parameters.

@@ -24,7 +24,7 @@ type Bus interface {
 	Ready() bool
 }
 
-// Config is what the interface is made of. All fields but Gatherer are required.
+// Config is what the interface is made of. All fields but Gatherer and Seal are required.
 type Config struct {
 	Ingress      string // id of this ingress on the bus
 	MaxBody      int    // bytes
@@ -37,8 +37,10 @@ type Config struct {
 	Pending    *pending.Table
 	Clients    *auth.Clients
 	Admin      *auth.Admin
-	Dispatcher func() bool // whether a dispatcher is there
-	Stopping   func() bool // whether answers should end their connections
+	Dispatcher func() bool                                                     // whether a dispatcher is there
+	Stopping   func() bool                                                     // whether answers should end their connections
+	Within     func(limit time.Duration) (context.Context, context.CancelFunc) // a context for a question, which also ends with the service
+	Seal       func(plain []byte, context string) ([]byte, error)              // protects secrets on the bus; nil = there is no admin key
 	Gatherer   prometheus.Gatherer
 	Metrics    *Metrics
 	Log        *slog.Logger
