@@ -155,16 +155,18 @@ func (doc *document) addPreset(r *reader, id string) {
 			fn(n)
 		}
 	}
-	if pre.pooled {
-		read("_KEYS", "keys", func(n node) { n.words(p.addKey) })
-	} else {
+	read("_KEYS", "keys", func(n node) { n.words(p.addKey) })
+	if !pre.pooled {
 		read("_BASE_URL", "url", web(&p.URL))
+		if len(p.Keys) == 1 { // the password of a local engine, which has no cooldowns
+			p.key, p.Keys = p.Keys[0].Value, nil
+		}
 	}
 	read("_TIMEOUT", "headers_timeout", multiple(&p.HeadersTimeout, time.Second, 1))
 	if id == "gemini" {
 		p.readDefaultModels(r)
 	}
-	configured := len(p.Keys) > 0 || p.URL != ""
+	configured := len(p.Keys) > 0 || p.key != "" || p.URL != ""
 	if configured {
 		doc.bare = false
 	}

@@ -8,11 +8,10 @@ func Settings() []string {
 		names = append(names, s.name)
 	}
 	for _, id := range presetIDs() {
-		suffix := "_BASE_URL"
-		if presets[id].pooled {
-			suffix = "_KEYS"
+		if !presets[id].pooled {
+			names = append(names, presets[id].env+"_BASE_URL")
 		}
-		names = append(names, presets[id].env+suffix, presets[id].env+"_TIMEOUT")
+		names = append(names, presets[id].env+"_KEYS", presets[id].env+"_TIMEOUT")
 	}
 	return names
 }

@@ -45,6 +45,7 @@ const (
 const (
 	StateBucket    = "hydra_state"
 	CatalogBucket  = "hydra_catalog"
+	KeysBucket     = "hydra_keys" // keys added at run time, sealed
 	WebCacheBucket = "hydra_webcache"
 	SlotsBucket    = "hydra_slots"
 	DialogueBucket = "hydra_dialogues"

@@ -120,6 +120,10 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
+			Bucket: subject.KeysBucket, Description: "keys added at run time, sealed",
+			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
 			Bucket: subject.WebCacheBucket, Description: "fetched pages",
 			Storage: jetstream.FileStorage, TTL: webCacheTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
