@@ -2,7 +2,6 @@ package keypool_test
 
 import (
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -131,34 +130,6 @@ func TestLateSuccessDoesNotEndARest(t *testing.T) {
 	})
 }
 
-// a thousand calls at once lose no key and count each call.
-func TestConcurrentUse(t *testing.T) {
-	t.Parallel()
-	p := pool(5)
-	var wg sync.WaitGroup
-	for i := range 1000 {
-		wg.Go(func() {
-			l, ok := p.Pick("m", func(index int) bool { return index == 0 })
-			if !ok {
-				return
-			}
-			if i%7 == 0 {
-				l.Report(classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: time.Microsecond, Stated: true})
-				return
-			}
-			l.Report(success)
-		})
-	}
-	wg.Wait()
-	var calls int64
-	for _, s := range p.Snapshot() {
-		calls += s.Calls
-	}
-	require.LessOrEqual(t, calls, int64(1000))
-	require.Zero(t, p.Snapshot()[0].Calls)
-	require.Equal(t, 5, p.Len())
-}
-
 // Rests are told to other dispatchers once, and theirs are taken in without being told on.
 func TestSharing(t *testing.T) {
 	t.Parallel()
@@ -167,12 +138,57 @@ func TestSharing(t *testing.T) {
 		p := keypool.New([]keypool.Key{{Value: "a"}}, cooldowns, func(r keypool.Rest) { told = append(told, r) })
 		other := pool(1)
 		pick(t, p, "m").Report(quota)
-		require.Len(t, told, 1)
+		require.Equal(t, []keypool.Rest{{Class: classify.Rate, Until: time.Now().Add(time.Hour)}}, told)
 		other.Observe(told[0])
+		require.Equal(t, p.Snapshot()[0].Until, other.Snapshot()[0].Until)
+		require.Equal(t, classify.Rate, other.Snapshot()[0].Reason)
 		require.Equal(t, time.Hour, other.Wait("m"))
 		p.Observe(keypool.Rest{Index: 0, Until: time.Now().Add(1000 * time.Hour)})
 		require.Equal(t, 24*time.Hour, p.Wait("m"))
 		require.Len(t, told, 1)
 		p.Observe(keypool.Rest{Index: 7, Until: time.Now().Add(time.Hour)})
 	})
+}
+
+// R-172, KEY-06: keys come in while the pool is in use; blanks and duplicates change nothing, and no index ever changes.
+func TestAdd(t *testing.T) {
+	t.Parallel()
+	p := keypool.New(nil, cooldowns, nil)
+	_, ok := p.Pick("m", nil)
+	require.False(t, ok)
+	require.Zero(t, p.Wait("m"))
+	for _, tc := range []struct {
+		value string
+		index int
+		added bool
+	}{
+		{"k1\n", 0, true},
+		{" k2", 1, true},
+		{"", -1, false},
+		{" \t\n", -1, false},
+		{"k1", 0, false},
+		{"k2 ", 1, false},
+		{"k3", 2, true},
+	} {
+		index, added := p.Add(tc.value, "")
+		require.Equal(t, tc.index, index, tc.value)
+		require.Equal(t, tc.added, added, tc.value)
+	}
+	require.Equal(t, 3, p.Len())
+	for i, want := range []string{"k1", "k2", "k3"} {
+		l, ok := p.Pick("m", func(index int) bool { return index != i })
+		require.True(t, ok)
+		require.Equal(t, want, l.Key)
+	}
+}
+
+// A key that another dispatcher knows of already may be observed before it is here.
+func TestObserveAnUnknownKey(t *testing.T) {
+	t.Parallel()
+	p := pool(1)
+	p.Observe(keypool.Rest{Index: 1, Until: time.Now().Add(time.Hour)})
+	index, added := p.Add("late", "free")
+	require.True(t, added)
+	require.Equal(t, 1, index)
+	require.True(t, p.Usable("m", func(index int) bool { return index == 0 }))
 }

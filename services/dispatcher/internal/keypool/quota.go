@@ -1,0 +1,159 @@
+package keypool
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"hydrallm/shared/config"
+)
+
+// maxModels bounds the models of which a key's usage is known; the one that was not used for longest makes room.
+const maxModels = 64
+
+// Limits are what a provider allows a key, 0 where it is not known.
+type Limits struct{ PerMinute, PerDay int }
+
+// Window counts the calls of the current minute or day.
+type Window struct {
+	Used  int       `json:"used"`
+	Limit int       `json:"limit,omitempty"` // left out when not known
+	Reset time.Time `json:"reset_at"`
+}
+
+// Usage is what was made of a quota. It counts the calls that this process began, by minutes and days of UTC; a provider's own day may
+// begin at another hour, and its own count may leave out calls that failed.
+type Usage struct {
+	Minute   Window    `json:"minute"`
+	Day      Window    `json:"day"`
+	Cooldown int       `json:"cooldown_remaining"` // seconds, rounded up
+	Last429  time.Time `json:"last_429,omitzero"`  // when a limit of the key was last hit, with whatever status
+}
+
+// ModelUsage is the usage of a key for one model.
+type ModelUsage struct {
+	Model string `json:"model"`
+	Usage
+}
+
+// KeyUsage is the usage of a key for all models together, and for each of those used last.
+type KeyUsage struct {
+	Index int    `json:"index"`
+	ID    string `json:"id"` // the masked key
+	Tier  string `json:"tier"`
+	Usage
+	Models []ModelUsage `json:"models"`
+}
+
+// Quota reads the usage of all keys (R-176). limits gives what is known of the limits of a tier for a model, where model "" means all
+// models together; nil knows nothing.
+func (p *Pool) Quota(limits func(tier, model string) Limits) []KeyUsage {
+	if limits == nil {
+		limits = func(string, string) Limits { return Limits{} }
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	all := make([]KeyUsage, len(p.state))
+	for i := range p.state {
+		k := &p.state[i]
+		names := map[string]bool{}
+		for model := range k.usage.models {
+			names[model] = true
+		}
+		for model, r := range k.byModel {
+			if r.left(now) > 0 {
+				names[model] = true
+			}
+		}
+		all[i] = KeyUsage{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, Usage: k.usage.all.read(limits(k.Tier, ""), k.rest.until, now), Models: []ModelUsage{}}
+		for _, model := range slices.Sorted(maps.Keys(names)) {
+			var c counter
+			if known := k.usage.models[model]; known != nil {
+				c = *known
+			}
+			all[i].Models = append(all[i].Models, ModelUsage{Model: model, Usage: c.read(limits(k.Tier, model), k.restsUntil(model), now)})
+		}
+	}
+	return all
+}
+
+// keyUsage counts the calls with one key.
+type keyUsage struct {
+	all    counter
+	models map[string]*counter
+}
+
+func (u *keyUsage) called(model string, now time.Time) {
+	u.all.add(now)
+	c := u.models[model]
+	if c == nil {
+		c = u.create(model)
+	}
+	c.add(now)
+}
+
+func (u *keyUsage) create(model string) *counter {
+	if u.models == nil {
+		u.models = map[string]*counter{}
+	}
+	if len(u.models) >= maxModels {
+		var oldest string
+		for name, c := range u.models {
+			if o := u.models[oldest]; o == nil || c.last.Before(o.last) {
+				oldest = name
+			}
+		}
+		delete(u.models, oldest)
+	}
+	c := &counter{}
+	u.models[model] = c
+	return c
+}
+
+func (u *keyUsage) limited(model string, now time.Time) {
+	u.all.last429 = now
+	if c := u.models[model]; c != nil {
+		c.last429 = now
+	}
+}
+
+// counter counts calls in the current minute and day.
+type counter struct {
+	minute, day     time.Time // when they began
+	inMinute, inDay int
+	last            time.Time // call
+	last429         time.Time
+}
+
+const day = 24 * time.Hour
+
+func (c *counter) add(now time.Time) {
+	c.inMinute, c.inDay = c.at(now)
+	c.inMinute++
+	c.inDay++
+	c.minute, c.day, c.last = begin(now, time.Minute), begin(now, day), now
+}
+
+// at gives the calls of the minute and the day in which now is.
+func (c *counter) at(now time.Time) (inMinute, inDay int) {
+	if c.minute.Equal(begin(now, time.Minute)) {
+		inMinute = c.inMinute
+	}
+	if c.day.Equal(begin(now, day)) {
+		inDay = c.inDay
+	}
+	return inMinute, inDay
+}
+
+func (c *counter) read(l Limits, rests, now time.Time) Usage {
+	inMinute, inDay := c.at(now)
+	return Usage{
+		Minute:   Window{Used: inMinute, Limit: l.PerMinute, Reset: begin(now, time.Minute).Add(time.Minute)},
+		Day:      Window{Used: inDay, Limit: l.PerDay, Reset: begin(now, day).Add(day)},
+		Cooldown: seconds(max(0, rests.Sub(now))), Last429: c.last429,
+	}
+}
+
+// begin gives the beginning of a minute or a day of UTC.
+func begin(now time.Time, d time.Duration) time.Time { return now.UTC().Truncate(d) }

@@ -1,0 +1,101 @@
+package keypool_test
+
+import (
+	"encoding/json"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/keypool"
+)
+
+// R-163, KEY-01: a failed key may be used again when its rest is over, counts as failed until a success, and then is active.
+func TestFailedUntilASuccess(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(1)
+		require.Equal(t, keypool.StateActive, p.Snapshot()[0].State)
+		failed := time.Now()
+		pick(t, p, "m").Report(quota)
+		s := p.Snapshot()[0]
+		require.Equal(t, keypool.StateFailed, s.State)
+		require.False(t, s.Active)
+		require.Equal(t, 3600, s.Remaining)
+
+		<-time.After(time.Hour)
+		s = p.Snapshot()[0]
+		require.Equal(t, keypool.StateFailed, s.State)
+		require.True(t, s.Active)
+		require.Zero(t, s.Remaining)
+		require.Equal(t, failed, s.FailedAt)
+		require.Equal(t, failed.Add(time.Hour), s.Until)
+
+		l := pick(t, p, "m")
+		<-time.After(time.Second)
+		l.Report(success)
+		require.Equal(t, keypool.Status{ID: "...", Tier: "unknown", State: keypool.StateActive, Active: true, Calls: 2, Failures: 1}, p.Snapshot()[0])
+	})
+}
+
+// a failure of a key that rests for longer already changes nothing.
+func TestFailureOfARestingKey(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		told := 0
+		p := keypool.New([]keypool.Key{{Value: "key"}}, cooldowns, func(keypool.Rest) { told++ })
+		first, second := pick(t, p, "m"), pick(t, p, "m")
+		first.Report(classify.Verdict{Class: classify.Auth, Cooldown: classify.ForbiddenCooldown})
+		before := p.Snapshot()[0]
+		<-time.After(time.Minute)
+		second.Report(quota)
+		after := p.Snapshot()[0]
+		before.Failures, before.Remaining = 2, 86400-60
+		require.Equal(t, before, after)
+		require.Equal(t, 1, told)
+	})
+}
+
+// what is known of a failure is its class, never a text of the provider.
+func TestMetadata(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		class            classify.Class
+		cooldown         classify.Cooldown
+		quota, forbidden bool
+	}{
+		{classify.Rate, classify.QuotaCooldown, true, false},
+		{classify.Quota, classify.QuotaCooldown, true, false},
+		{classify.Payment, classify.QuotaCooldown, true, false},
+		{classify.Auth, classify.ForbiddenCooldown, false, true},
+		{classify.Forbidden, classify.ForbiddenCooldown, false, true},
+		{classify.Upstream, classify.OtherCooldown, false, false},
+	} {
+		p := keypool.New([]keypool.Key{{Value: "secret-key-of-some-length"}}, cooldowns, nil)
+		pick(t, p, "m").Report(classify.Verdict{Class: tc.class, Cooldown: tc.cooldown, Reason: "secret reason", Message: "secret message"})
+		s := p.Snapshot()[0]
+		require.Equal(t, tc.class, s.Reason)
+		require.Equal(t, tc.quota, s.QuotaLimit)
+		require.Equal(t, tc.forbidden, s.Forbidden)
+		text, err := json.Marshal([]any{p.Snapshot(), p.Quota(nil)})
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "secret ")
+		require.NotContains(t, string(text), "secret-key")
+		require.Contains(t, string(text), "secret-k...")
+	}
+}
+
+// KEY-05, R-103: a failure of one model, or of the client, is no failure of the key.
+func TestNoFailureOfTheKey(t *testing.T) {
+	t.Parallel()
+	p := pool(1)
+	pick(t, p, "x").Report(classify.Verdict{Class: classify.Upstream, Cooldown: classify.OtherCooldown, PerModel: true})
+	pick(t, p, "y").Report(classify.Verdict{Class: classify.Client})
+	s := p.Snapshot()[0]
+	require.Equal(t, keypool.StateActive, s.State)
+	require.Equal(t, []string{"x"}, s.Models)
+	require.Empty(t, s.Reason)
+	pick(t, p, "y").Report(success)
+}
