@@ -1,0 +1,214 @@
+package discover
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/shared/catalog"
+)
+
+// How often sources are asked. One that gave no list is asked again soon, and then less and less often.
+const (
+	interval      = time.Hour
+	firstRetry    = time.Minute
+	sourceTimeout = 20 * time.Second
+	publishLimit  = 10 * time.Second
+)
+
+// ErrStopped says that the runner was stopped.
+var ErrStopped = errors.New("discovery is stopped")
+
+// Config says whom to ask and what to do with the answers. The functions must be safe for concurrent use.
+type Config struct {
+	Sources []Source
+	Client  dialect.Client
+	Premium []string // parts of ids that make a model premium
+	Free    []string // parts of ids that make a model free
+	Logger  *slog.Logger
+
+	// Key chooses a key of a provider, "" for one that needs none. ok is false when there is none to use now; then nobody is asked.
+	Key func(provider string) (key string, ok bool)
+	// Publish tells everyone what a provider offers.
+	Publish func(ctx context.Context, l catalog.Listing) error
+	// Fresh says that another dispatcher listed the models a moment ago, so that it need not be done here. May be nil. Refresh does not ask.
+	Fresh func(provider string) bool
+	// Mask gives a form of a key that may be logged. May be nil; then keys are not mentioned.
+	Mask func(key string) string
+}
+
+// Runner asks the sources when it starts, then every hour, and on demand. A source that fails, or hangs, keeps nobody waiting but itself,
+// and what it said before stays published.
+type Runner struct {
+	cfg Config
+
+	ctx    context.Context //nolint:containedctx // the lifetime of the runner, ended by Stop
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+	turn   chan struct{} // held during a round: there is one at a time
+	due    []time.Time   // by source; guarded by turn
+	misses []int         // failures in a row, by source; guarded by turn
+
+	mu      sync.Mutex
+	stopped bool
+	refresh chan struct{} // closed at the end of the round that Refresh waits for; nil when there is none
+}
+
+// NewRunner makes a runner that does nothing before Start or Refresh.
+func NewRunner(cfg Config) *Runner {
+	if cfg.Fresh == nil {
+		cfg.Fresh = func(string) bool { return false }
+	}
+	n := len(cfg.Sources)
+	r := &Runner{cfg: cfg, turn: make(chan struct{}, 1), due: make([]time.Time, n), misses: make([]int, n)}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	return r
+}
+
+// Start begins to ask in the background and returns at once. It must be called once at most, and not after Stop.
+func (r *Runner) Start() { r.wg.Go(r.loop) }
+
+// Stop ends what is going on and waits for it. It is idempotent.
+func (r *Runner) Stop() {
+	r.mu.Lock()
+	r.stopped = true
+	r.mu.Unlock()
+	r.cancel()
+	r.wg.Wait()
+}
+
+// Refresh asks all sources now and returns when each has answered or failed; failures are logged. Concurrent calls share a round. The error
+// is ErrStopped, or the cause of ctx, which ends the waiting but not the round.
+func (r *Runner) Refresh(ctx context.Context) error {
+	r.mu.Lock()
+	if r.stopped {
+		r.mu.Unlock()
+		return ErrStopped
+	}
+	done := r.refresh
+	if done == nil {
+		done = make(chan struct{})
+		r.refresh = done
+		r.wg.Go(func() { r.forced(done) }) //nolint:contextcheck // the round is the runner's and outlives the call
+	}
+	r.mu.Unlock()
+	select {
+	case <-done:
+	case <-ctx.Done():
+		return fmt.Errorf("waiting for the models: %w", context.Cause(ctx))
+	}
+	if r.ctx.Err() != nil {
+		return ErrStopped
+	}
+	return nil
+}
+
+// forced makes the round of Refresh.
+func (r *Runner) forced(done chan struct{}) {
+	r.round(true)
+	r.mu.Lock()
+	r.refresh = nil
+	r.mu.Unlock()
+	close(done)
+}
+
+func (r *Runner) loop() {
+	for r.ctx.Err() == nil {
+		next := r.round(false)
+		timer := time.NewTimer(time.Until(next))
+		select {
+		case <-timer.C:
+		case <-r.ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// round asks the sources that are due, or all, at the same time, and gives the time at which the next one is due.
+func (r *Runner) round(all bool) (next time.Time) {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-r.ctx.Done():
+		return time.Time{}
+	}
+	var wg sync.WaitGroup
+	for i, s := range r.cfg.Sources {
+		if all || !r.due[i].After(time.Now()) {
+			wg.Go(func() { r.plan(i, r.ask(s, all)) })
+		}
+	}
+	wg.Wait()
+	next = time.Now().Add(interval)
+	for _, due := range r.due {
+		if due.Before(next) {
+			next = due
+		}
+	}
+	return next
+}
+
+// plan sets when a source is asked again. The times of several dispatchers, and of several sources, drift apart.
+func (r *Runner) plan(i int, good bool) {
+	wait := interval
+	if good {
+		r.misses[i] = 0
+	} else {
+		wait = min(interval, firstRetry<<min(r.misses[i], 6))
+		r.misses[i]++
+	}
+	wait += rand.N(wait / 10) //nolint:gosec // spreading load needs no secrecy
+	r.due[i] = time.Now().Add(wait)
+}
+
+// ask asks one source and publishes what it says. It answers whether the source has a listing now.
+func (r *Runner) ask(s Source, all bool) bool {
+	provider := slog.String("provider", s.Provider)
+	if !all && r.cfg.Fresh(s.Provider) {
+		return true
+	}
+	key, ok := r.cfg.Key(s.Provider)
+	if !ok {
+		r.cfg.Logger.Debug("models not listed: no key to use", provider)
+		return false
+	}
+	ctx, cancel := context.WithTimeoutCause(r.ctx, sourceTimeout, classify.ErrTotalTimeout)
+	defer cancel()
+	models, err := List(ctx, r.cfg.Client, s, key)
+	if err != nil {
+		if r.ctx.Err() == nil {
+			r.cfg.Logger.Warn("models not listed", provider, r.masked(key), slog.Any("error", err))
+		}
+		return false
+	}
+	listing := catalog.Listing{Provider: s.Provider, Models: Classify(models, s.Rules(r.cfg.Premium, r.cfg.Free)), At: time.Now()}
+	return r.publish(listing)
+}
+
+func (r *Runner) publish(l catalog.Listing) bool {
+	ctx, cancel := context.WithTimeout(r.ctx, publishLimit)
+	defer cancel()
+	if err := r.cfg.Publish(ctx, l); err != nil {
+		if r.ctx.Err() == nil {
+			r.cfg.Logger.Warn("models not published", slog.String("provider", l.Provider), slog.Any("error", err))
+		}
+		return false
+	}
+	r.cfg.Logger.Info("models listed", slog.String("provider", l.Provider), slog.Int("models", len(l.Models)))
+	return true
+}
+
+// masked tells which key was used, if that may be told.
+func (r *Runner) masked(key string) slog.Attr {
+	if r.cfg.Mask == nil || key == "" {
+		return slog.Attr{}
+	}
+	return slog.String("key", r.cfg.Mask(key))
+}

@@ -1,0 +1,278 @@
+package discover_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/dispatcher/internal/discover"
+	"hydrallm/shared/catalog"
+)
+
+// round is a runner with providers in memory, named for their hosts.
+type round struct {
+	*discover.Runner
+	log bytes.Buffer
+
+	mu        sync.Mutex
+	answers   map[string]memory
+	asked     map[string]int
+	published map[string]catalog.Listing
+	fresh     map[string]bool
+	keyless   map[string]bool
+	broken    error // of publishing
+}
+
+func newRound(answers map[string]memory, adjust func(*discover.Config)) *round {
+	r := &round{
+		answers: answers, asked: map[string]int{}, published: map[string]catalog.Listing{}, fresh: map[string]bool{}, keyless: map[string]bool{},
+	}
+	cfg := discover.Config{
+		Client: memory(r.answer), Logger: slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Key: func(provider string) (string, bool) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return "key-of-" + provider, !r.keyless[provider]
+		},
+		Fresh: func(provider string) bool {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			return r.fresh[provider]
+		},
+		Publish: func(_ context.Context, l catalog.Listing) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			if r.broken == nil {
+				r.published[l.Provider] = l
+			}
+			return r.broken
+		},
+	}
+	for host := range answers {
+		cfg.Sources = append(cfg.Sources, discover.Source{Provider: host, Dialect: "openai", URL: "http://" + host + "/v1"})
+	}
+	if adjust != nil {
+		adjust(&cfg)
+	}
+	r.Runner = discover.NewRunner(cfg)
+	return r
+}
+
+func (r *round) answer(w http.ResponseWriter, req *http.Request) {
+	r.mu.Lock()
+	r.asked[req.URL.Host]++
+	answer := r.answers[req.URL.Host]
+	r.mu.Unlock()
+	answer(w, req)
+}
+
+func (r *round) set(host string, answer memory) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answers[host] = answer
+}
+
+func (r *round) count(host string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked[host]
+}
+
+func (r *round) listed(host string) []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l, ok := r.published[host]; ok {
+		return ids(l.Models)
+	}
+	return nil
+}
+
+func (r *round) logged() string {
+	r.Stop()
+	return r.log.String()
+}
+
+// hangs never answers; the call ends with its context.
+func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+// pass lets the time of a bubble go by.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+var (
+	good = say(http.StatusOK, `{"data":[{"id":"m"}]}`)
+	more = say(http.StatusOK, `{"data":[{"id":"m"},{"id":"n-chat"}]}`)
+)
+
+// R-094: the start waits for nobody, and a provider that fails, hangs or sends rubbish stops no other.
+func TestOneProviderStopsNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{
+			"good": good, "hangs": hangs, "page": say(http.StatusOK, "<html>"), "refuses": say(http.StatusUnauthorized, "{}"),
+			"none": say(http.StatusOK, `{"object":"list","data":[]}`),
+		}, func(cfg *discover.Config) { cfg.Mask = func(key string) string { return key[:3] + "..." } })
+		start := time.Now()
+		r.Start()
+		require.Zero(t, time.Since(start))
+		synctest.Wait()
+		require.Equal(t, []string{"m"}, r.listed("good"))
+		require.Equal(t, []string{}, r.listed("none"))
+		require.Nil(t, r.listed("hangs"))
+		require.Nil(t, r.listed("page"))
+		require.Equal(t, start, r.published["good"].At)
+		pass(21 * time.Second)
+		log := r.logged()
+		for _, provider := range []string{"hangs", "page", "refuses"} {
+			require.Contains(t, log, `msg="models not listed" provider=`+provider+` key=key... error="the provider did not list its models: `)
+		}
+		require.NotContains(t, log, "key-of-")
+	})
+}
+
+// Sources are asked every hour; one that failed is asked again after a minute, then less and less often.
+func TestTimes(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"good": good, "bad": say(http.StatusBadGateway, "")}, nil)
+		r.Start()
+		defer r.Stop()
+		pass(59 * time.Second)
+		require.Equal(t, 1, r.count("bad"))
+		pass(8 * time.Second)
+		require.Equal(t, 2, r.count("bad"))
+		require.Equal(t, 1, r.count("good"))
+		pass(58 * time.Minute)
+		require.Equal(t, 1, r.count("good"))
+		require.Equal(t, 6, r.count("bad"))
+		pass(9 * time.Minute)
+		require.Equal(t, 2, r.count("good"))
+		pass(10 * time.Hour)
+		require.InDelta(t, 12, r.count("good"), 1)
+		require.InDelta(t, 17, r.count("bad"), 1)
+	})
+}
+
+// What a provider said stays when it fails later, and is replaced when it says something else.
+func TestLastGoodListingStays(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"a": good}, nil)
+		defer r.Stop()
+		require.NoError(t, r.Refresh(t.Context()))
+		r.set("a", say(http.StatusServiceUnavailable, ""))
+		require.NoError(t, r.Refresh(t.Context()))
+		require.Equal(t, []string{"m"}, r.listed("a"))
+		r.set("a", more)
+		require.NoError(t, r.Refresh(t.Context()))
+		require.Equal(t, []string{"n-chat", "m"}, r.listed("a"))
+	})
+}
+
+// R-094: a refresh asks everybody anew; concurrent ones share a round, and a running background round does not count for them.
+func TestRefresh(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(w http.ResponseWriter, r *http.Request) {
+			<-time.After(5 * time.Second)
+			good(w, r)
+		}
+		r := newRound(map[string]memory{"a": slow, "b": good}, nil)
+		r.fresh["b"] = true
+		r.Start()
+		synctest.Wait()
+		start := time.Now()
+		var wg sync.WaitGroup
+		for range 10 {
+			wg.Go(func() {
+				if err := r.Refresh(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		require.Equal(t, 10*time.Second, time.Since(start))
+		require.Equal(t, 2, r.count("a"))
+		require.Equal(t, 1, r.count("b"), "fresh for the background round, not for the refresh")
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		require.ErrorIs(t, r.Refresh(ctx), context.DeadlineExceeded)
+		pass(time.Minute)
+		require.Equal(t, 3, r.count("a"), "the round goes on without the one who asked for it")
+		r.Stop()
+		r.Stop()
+		require.ErrorIs(t, r.Refresh(t.Context()), discover.ErrStopped)
+	})
+}
+
+// What another dispatcher listed a moment ago is left alone, as is a provider without a key.
+func TestSkipped(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"fresh": good, "keyless": good, "other": good}, nil)
+		r.fresh["fresh"], r.keyless["keyless"] = true, true
+		r.Start()
+		synctest.Wait()
+		require.Zero(t, r.count("fresh"))
+		require.Zero(t, r.count("keyless"))
+		require.Equal(t, []string{"m"}, r.listed("other"))
+		r.mu.Lock()
+		r.keyless["keyless"] = false
+		r.mu.Unlock()
+		require.NoError(t, r.Refresh(t.Context()))
+		require.Equal(t, 1, r.count("fresh"))
+		require.Equal(t, []string{"m"}, r.listed("keyless"))
+		require.Contains(t, r.logged(), `level=DEBUG msg="models not listed: no key to use" provider=keyless`)
+	})
+}
+
+// A listing that could not be published is listed again soon.
+func TestPublishingFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"a": good}, nil)
+		r.broken = errors.New("no bus")
+		r.Start()
+		synctest.Wait()
+		require.Nil(t, r.listed("a"))
+		r.mu.Lock()
+		r.broken = nil
+		r.mu.Unlock()
+		pass(67 * time.Second)
+		require.Equal(t, []string{"m"}, r.listed("a"))
+		require.Contains(t, r.logged(), `msg="models not published" provider=a error="no bus"`)
+	})
+}
+
+// A runner stops at once, whatever hangs, and logs nothing about it.
+func TestStopEndsAll(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"a": hangs}, nil)
+		r.Start()
+		failed := make(chan error, 1)
+		go func() { failed <- r.Refresh(context.Background()) }()
+		synctest.Wait()
+		start := time.Now()
+		log := r.logged()
+		require.Zero(t, time.Since(start))
+		require.ErrorIs(t, <-failed, discover.ErrStopped)
+		require.Empty(t, log)
+	})
+}
+
+// A runner that was never started can be stopped.
+func TestStopWithoutStart(t *testing.T) {
+	t.Parallel()
+	newRound(nil, nil).Stop()
+}
