@@ -1,0 +1,63 @@
+package anthropic
+
+import (
+	"strconv"
+
+	"hydrallm/shared/openai/rawjson"
+)
+
+// detail gives the entry of reasoning_details for a block of thinking. The values are raw strings. There is none without a signature.
+func detail(index int, thought, signature []byte) []byte {
+	if len(inner(signature)) == 0 {
+		return nil
+	}
+	return endDetail(typed("reasoning.text").set("text", thought).set("signature", signature), index)
+}
+
+// hiddenDetail gives the entry for a block of thinking that nobody but the provider can read.
+func hiddenDetail(index int, data []byte) []byte {
+	if len(inner(data)) == 0 {
+		return nil
+	}
+	return endDetail(typed("reasoning.encrypted").set("data", data), index)
+}
+
+func endDetail(f fields, index int) []byte {
+	return f.set("format", []byte(format)).set("index", strconv.AppendInt(nil, int64(index), 10)).end()
+}
+
+// thinkingBlocks makes the blocks of a message out of its reasoning_details. Neighbours with one index are pieces of one block, which is how
+// OpenRouter streams them. Entries of other makers and entries without a signature are left out: the API refuses them.
+func thinkingBlocks(details []byte) []block {
+	var blocks []block
+	var piece struct{ index, thought, signature string } // of the block that is being put together
+	flush := func() {
+		if piece.signature != "" {
+			b := typed("thinking").set("thinking", quote(piece.thought)).set("signature", quote(piece.signature)).end()
+			blocks = append(blocks, block{"thinking", b})
+		}
+		piece.thought, piece.signature = "", ""
+	}
+	for e := range rawjson.Elements(details) {
+		entry := object(e.Of(details))
+		if string(entry["format"]) != format {
+			continue
+		}
+		switch rawjson.Text(entry["type"]) {
+		case "reasoning.text":
+			if index := string(entry["index"]); index != piece.index || piece.signature != "" {
+				flush()
+				piece.index = index
+			}
+			piece.thought += rawjson.Text(entry["text"])
+			piece.signature = rawjson.Text(entry["signature"])
+		case "reasoning.encrypted":
+			flush()
+			if data := entry["data"]; len(inner(data)) > 0 {
+				blocks = append(blocks, block{"redacted_thinking", typed("redacted_thinking").set("data", data).end()})
+			}
+		}
+	}
+	flush()
+	return blocks
+}
