@@ -1,0 +1,46 @@
+package compat
+
+import (
+	"context"
+	"strings"
+
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/upstream"
+)
+
+// gemini is the vendor whose tool calls have signatures.
+const gemini = "gemini"
+
+// Dialect is a dialect of OpenAI's protocol as one vendor speaks it. Embeddings go through unchanged.
+type Dialect struct {
+	dialect.Dialect
+
+	Vendor     string
+	Signatures *Signatures            // for Gemini, shared by all its models; nil: signatures are left to the client
+	Keep       func(name string) bool // says which members of the request the operator has set, see RequestKeeping; nil: none
+}
+
+var _ dialect.Dialect = Dialect{}
+
+// Chat adapts the call to the vendor. The error is an *openai.RequestError when the body is not JSON.
+func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+	body, err := RequestKeeping(d.Vendor, call.Body, d.Keep)
+	if err != nil {
+		return nil, err
+	}
+	call.Body = body
+	if d.Vendor != gemini || d.Signatures == nil {
+		return d.Dialect.Chat(ctx, call)
+	}
+	call.Body = d.Signatures.Inject(body)
+	resp, err := d.Dialect.Chat(ctx, call)
+	if err != nil || resp.Status/100 != 2 {
+		return resp, err
+	}
+	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
+		resp.Body = d.Signatures.ReadObserver(resp.Body)
+	} else {
+		resp.Body = &bodyObserver{memory: d.Signatures, src: resp.Body}
+	}
+	return resp, nil
+}
