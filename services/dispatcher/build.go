@@ -15,10 +15,10 @@ import (
 )
 
 // newExecutor assembles what runs requests.
-func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, log *slog.Logger, reg prometheus.Registerer) *execute.Executor {
+func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, known *secrets, log *slog.Logger, reg prometheus.Registerer) *execute.Executor {
 	r := cfg.Gateway.Resilience
 	return &execute.Executor{
-		Planner: planner, Breakers: permits{breakers}, Secrets: scrubber(cfg.Gateway), Log: log,
+		Planner: planner, Breakers: permits{breakers}, Secrets: known, Log: log,
 		Metrics: execute.NewMetrics(reg),
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,

@@ -15,6 +15,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
@@ -56,6 +57,7 @@ type Dispatcher struct {
 	client   *upstream.Client
 	breakers *breaker.Set
 	keys     map[string]*keypool.Pool // by provider
+	secrets  *secrets
 	slots    slot.Claimer
 	shared   *slot.Shared // slots when it is not alone
 	planner  *plan.Planner
@@ -68,9 +70,14 @@ type Dispatcher struct {
 	running bool
 	usage   *usage.Recorder
 	catalog atomic.Pointer[catalog.Copy] // nil while the service is stopped
-	work    *bus.Consumer
-	control *bus.Subscription
-	queries *bus.Service
+
+	// What a run of the service adds; nil before the first.
+	added     *addedKeys
+	discovery *discover.Runner
+	healer    *keypool.Healer
+	work      *bus.Consumer
+	control   *bus.Subscription
+	queries   *bus.Service
 }
 
 // New checks the configuration. Nothing runs before Start.
@@ -87,7 +94,8 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err != nil {
 		return nil, err
 	}
-	d.exec = newExecutor(cfg, d.planner, d.breakers, log, reg)
+	d.secrets = newSecrets(cfg.Gateway)
+	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
 	return d, nil
 }
 
@@ -114,6 +122,12 @@ func (d *Dispatcher) start(ctx context.Context) error {
 		return err
 	}
 	d.catalog.Store(models)
+	d.added = &addedKeys{d: d}
+	if err := d.added.follow(ctx); err != nil {
+		return err
+	}
+	d.discovery = d.newDiscovery()
+	d.healer = keypool.NewHealer(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
 	load := newSlotMetrics(d.slots.Active)
 	if err := d.reg.Register(load); err != nil {
 		return fmt.Errorf("registering the metrics of slots: %w", err)
@@ -123,14 +137,20 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if d.control, err = d.bus.SubscribeControl(); err != nil {
 		return err
 	}
-	ops := map[string]bus.QueryHandler{"status": d.status}
+	ops := map[string]bus.QueryHandler{
+		"status": d.status, "add_keys": d.added.add, "probe": d.probeKeys, "refresh_models": d.refreshModels,
+	}
 	if d.queries, err = d.bus.Serve(ctx, topology.Dispatcher, microVersion(d.cfg.Version), ops); err != nil {
 		return err
 	}
 	if d.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight}, d.handle); err != nil {
 		return err
 	}
-	return d.state.start(ctx)
+	if err := d.state.start(ctx); err != nil {
+		return err
+	}
+	d.discovery.Start()
+	return d.healer.Start(ctx)
 }
 
 // share sets up what has to agree with other dispatchers: slots are counted and dialogues known in this process alone, or through the
@@ -174,6 +194,13 @@ func (d *Dispatcher) stop(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
 		defer cancel()
 		errs = append(errs, d.shared.Close(ctx))
+	}
+	if d.discovery != nil {
+		d.discovery.Stop()
+		errs = append(errs, d.healer.Stop(ctx))
+	}
+	if d.added != nil {
+		errs = append(errs, d.added.stop())
 	}
 	errs = append(errs, d.catalog.Swap(nil).Stop())
 	if d.load != nil {

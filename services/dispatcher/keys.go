@@ -1,8 +1,6 @@
 package dispatcher
 
 import (
-	"strings"
-
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/config"
 )
@@ -24,16 +22,4 @@ func pools(cfg *config.Config, rested func(provider string, r keypool.Rest)) map
 		all[p.ID] = keypool.New(keys, cooldowns, func(r keypool.Rest) { rested(p.ID, r) })
 	}
 	return all
-}
-
-// scrubber removes known secrets from text that leaves the gateway. Short ones are left: they would garble ordinary words.
-func scrubber(cfg *config.Config) *strings.Replacer {
-	const shortest = 6
-	var pairs []string
-	for _, s := range cfg.Secrets() {
-		if len(s) >= shortest {
-			pairs = append(pairs, s, config.Mask(s))
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }

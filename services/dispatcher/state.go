@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/sessionheader"
@@ -62,6 +63,9 @@ func (s *state) note(n news) {
 	default:
 	}
 }
+
+// changed says that something is different that routing should know soon.
+func (s *state) changed() { s.note(news{}) }
 
 func (s *state) start(ctx context.Context) error {
 	var err error
@@ -147,11 +151,7 @@ func (s *state) providers() map[string]contract.ProviderState {
 		state := contract.ProviderState{Open: !s.breakers.Get(plan.ProviderCircuit(p.ID)).Ready(), Keys: map[string]int{}}
 		switch pool := s.keys[p.ID]; {
 		case pool != nil:
-			for _, k := range pool.Snapshot() {
-				if k.Active {
-					state.Keys[k.Tier]++
-				}
-			}
+			state.Keys = pool.Count("")
 		case len(p.Keys) > 0:
 			state.Keys[p.Keys[0].Tier]++
 		default: // it wants no key
@@ -174,6 +174,7 @@ type resting struct {
 	Provider string    `json:"provider"`
 	Index    int       `json:"index"`
 	Model    string    `json:"model,omitempty"`
+	Class    string    `json:"class"`
 	Owner    string    `json:"owner"`
 	Until    time.Time `json:"until"`
 }
@@ -184,8 +185,11 @@ func keyOf(kind string, words ...any) string {
 }
 
 func (s *state) tell(ctx context.Context, n news) error {
+	if n == (news{}) {
+		return nil
+	}
 	if n.provider != "" {
-		r := resting{Provider: n.provider, Index: n.rest.Index, Model: n.rest.Model, Owner: s.id, Until: n.rest.Until}
+		r := resting{Provider: n.provider, Index: n.rest.Index, Model: n.rest.Model, Class: string(n.rest.Class), Owner: s.id, Until: n.rest.Until}
 		return s.put(ctx, keyOf("rest", n.provider, "/", n.rest.Index, "/", n.rest.Model), r)
 	}
 	until, ok := s.breakers.Get(n.channel).Opening()
@@ -220,7 +224,7 @@ func (s *state) observeRest(e bus.Entry) {
 		return
 	}
 	if pool := s.keys[r.Provider]; pool != nil {
-		pool.Observe(keypool.Rest{Index: r.Index, Model: r.Model, Until: r.Until})
+		pool.Observe(keypool.Rest{Index: r.Index, Model: r.Model, Class: classify.Class(r.Class), Until: r.Until})
 	}
 }
 

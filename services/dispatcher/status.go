@@ -6,19 +6,25 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/slot"
-	"hydrallm/shared/config"
 )
 
 // statusAnswer is the body of GET /v1/admin/status: providers, keys, chains, circuits and slots as this process sees them (R-116, C-39).
 type statusAnswer struct {
 	Status        string                      `json:"status"`
 	Providers     map[string]*providerStatus  `json:"providers"`
-	Agents        map[string]any              `json:"agents"`
+	Agents        map[string]agentStatus      `json:"agents"`
 	KeyStatistics map[string]keyStatistics    `json:"key_statistics"`
 	Circuits      map[string]breaker.Snapshot `json:"circuits"`
 	Slots         []slot.Usage                `json:"slots"`
 	Chains        map[string][]string         `json:"chains"`
+}
+
+// agentStatus is a local agent: healthy once it has listed its models and while its circuit is not open (B-41).
+type agentStatus struct {
+	Healthy bool   `json:"healthy"`
+	BaseURL string `json:"base_url"`
 }
 
 type providerStatus struct {
@@ -29,32 +35,36 @@ type providerStatus struct {
 }
 
 type keyStatistics struct {
-	Total  int           `json:"total"`
-	Active int           `json:"active"`
-	Failed int           `json:"failed"`
-	Keys   []keyStatus   `json:"keys"`
-	Usage  map[int]int64 `json:"usage"`
-}
-
-// keyStatus is one key, by index and masked (R-173, R-174).
-type keyStatus struct {
-	keypool.Status
-	ID    string `json:"id"`
-	State string `json:"status"`
+	Total  int                `json:"total"`
+	Active int                `json:"active"`
+	Failed int                `json:"failed"`
+	Keys   []keypool.Status   `json:"keys"`
+	Usage  map[int]int64      `json:"usage"`
+	Quota  []keypool.KeyUsage `json:"quota"` // calls of this process in the current minute and day (R-176)
 }
 
 // status answers the query of the admin API.
 func (d *Dispatcher) status(context.Context, []byte) ([]byte, error) {
 	answer := statusAnswer{
-		Status: "online", Providers: map[string]*providerStatus{}, Agents: map[string]any{}, KeyStatistics: map[string]keyStatistics{},
+		Status: "online", Providers: map[string]*providerStatus{}, Agents: map[string]agentStatus{}, KeyStatistics: map[string]keyStatistics{},
 		Circuits: d.breakers.Snapshot(), Slots: d.slots.Active(), Chains: d.planner.Chains(),
 	}
 	for _, p := range d.cfg.Gateway.Providers {
 		answer.Providers[p.ID] = &providerStatus{Healthy: true, ActiveKeys: len(p.Keys), TotalKeys: len(p.Keys)}
 		if pool := d.keys[p.ID]; pool != nil {
-			keys := statistics(p, pool)
+			keys := statistics(pool)
 			answer.KeyStatistics[p.ID] = keys
 			*answer.Providers[p.ID] = providerStatus{Healthy: keys.Active > 0, ActiveKeys: keys.Active, FailedKeys: keys.Failed, TotalKeys: keys.Total}
+		}
+	}
+	for _, p := range d.cfg.Gateway.Providers {
+		open := d.breakers.Get(plan.ProviderCircuit(p.ID)).State() == breaker.Open
+		if open {
+			answer.Providers[p.ID].Healthy = false
+		}
+		if p.Agent() {
+			_, found := d.models().Listing(p.ID)
+			answer.Agents[p.ID] = agentStatus{Healthy: found && !open, BaseURL: p.URL}
 		}
 	}
 	for _, u := range d.cfg.Gateway.Upstreams {
@@ -65,19 +75,16 @@ func (d *Dispatcher) status(context.Context, []byte) ([]byte, error) {
 	return json.Marshal(answer)
 }
 
-func statistics(p config.Provider, pool *keypool.Pool) keyStatistics {
-	s := keyStatistics{Usage: map[int]int64{}, Keys: []keyStatus{}}
-	for i, k := range pool.Snapshot() {
-		state := "active"
-		if !k.Active {
-			state = "failed"
+func statistics(pool *keypool.Pool) keyStatistics {
+	s := keyStatistics{Usage: map[int]int64{}, Keys: pool.Snapshot(), Quota: pool.Quota(nil)}
+	for _, k := range s.Keys {
+		if k.State == keypool.StateFailed {
 			s.Failed++
 		} else {
 			s.Active++
 		}
 		s.Total++
-		s.Usage[i] = k.Calls
-		s.Keys = append(s.Keys, keyStatus{Status: k, ID: config.Mask(p.Keys[i].Value.Reveal()), State: state})
+		s.Usage[k.Index] = k.Calls
 	}
 	return s
 }

@@ -11,6 +11,10 @@ import (
 
 // ServeHTTP records the request and plays its answer.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		s.list(w, r)
+		return
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return // the client left while sending

@@ -21,6 +21,8 @@ type Server struct {
 	queue    []Answer
 	handle   func(Request) Answer
 	requests []*Request
+	models   []string // that it offers
+	listings []string // Authorization of each listing
 	active   int
 	most     int
 	changed  chan struct{} // closed and replaced at every change of the requests

@@ -138,7 +138,7 @@ func (p permits) OpenFor(id string) time.Duration { return p.set.Get(id).Snapsho
 
 // free says whether a provider may be called now.
 func (w *world) free(id string) bool {
-	return w.breakers.Get(plan.ProviderCircuit(id)).Ready() && w.pools[id].Usable("model-of-"+id, nil)
+	return w.breakers.Get(plan.ProviderCircuit(id)).Ready() && w.pools[id].Usable("model-of-"+id, keypool.AnyKey, nil)
 }
 
 // decide does what routing does: small requests go in turn to the fast providers that can be called, large ones to the large provider.

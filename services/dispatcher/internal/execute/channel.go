@@ -46,6 +46,14 @@ type Link struct {
 	Final    bool // the last resort: it has no breaker, and may be called when the hop budget is used up
 }
 
+// want says which keys of the channel's pool will do.
+func (l *Link) want() keypool.Want {
+	if l.Premium {
+		return keypool.PremiumKey
+	}
+	return keypool.AnyKey
+}
+
 // Chain is what may serve a request, in order of priority. Make it with NewChain.
 type Chain struct {
 	Links []Link

@@ -53,6 +53,9 @@ type Planner interface {
 	Absent(provider, model string)
 }
 
+// Secrets removes known keys from text that leaves the gateway.
+type Secrets interface{ Replace(text string) string }
+
 // Executor runs requests. It is safe for concurrent use.
 type Executor struct {
 	Planner   Planner
@@ -60,7 +63,7 @@ type Executor struct {
 	Slots     slot.Claimer
 	Dialogues Dialogues
 	Limits    Limits
-	Secrets   *strings.Replacer // removes known keys from text that leaves the gateway
+	Secrets   Secrets
 	Log       *slog.Logger
 	Metrics   *Metrics
 }
@@ -191,7 +194,7 @@ func (r *run) authorize(c *claimed) bool {
 	if c.Channel.Pool == nil {
 		return true
 	}
-	if c.key, ok = c.Channel.Pool.Pick(c.Model, r.usedKey(c.Channel.Pool)); !ok {
+	if c.key, ok = c.Channel.Pool.Pick(c.Model, c.want(), r.usedKey(c.Channel.Pool)); !ok {
 		c.permit.Release()
 		r.Metrics.skipped(c.Channel, skipKeys)
 		return false
@@ -223,7 +226,7 @@ func (r *run) passOver(l *Link) bool {
 		return true
 	case !l.Final && !r.Breakers.Ready(c.Circuit):
 		r.Metrics.skipped(c, skipOpen)
-	case c.Pool != nil && !c.Pool.Usable(l.Model, r.usedKey(c.Pool)):
+	case c.Pool != nil && !c.Pool.Usable(l.Model, l.want(), r.usedKey(c.Pool)):
 		r.Metrics.skipped(c, skipKeys)
 	default:
 		return false
@@ -273,7 +276,7 @@ func (r *run) exhausted(ctx context.Context) error {
 			wait = soonest(wait, r.Breakers.OpenFor(c.Circuit))
 		}
 		if c.Pool != nil {
-			wait = soonest(wait, c.Pool.Wait(link.Model))
+			wait = soonest(wait, c.Pool.Wait(link.Model, link.want()))
 		}
 	}
 	return &fault.Fault{Kind: fault.Failed, Message: r.failure(), RetryAfter: wait}

@@ -56,7 +56,7 @@ func round(t *testing.T, h *keypool.Healer, force bool) keypool.Result {
 // fail lets a key rest for every model.
 func fail(t *testing.T, p *keypool.Pool, index int, v classify.Verdict) {
 	t.Helper()
-	l, ok := p.Pick("m", func(i int) bool { return i != index })
+	l, ok := p.Pick("m", keypool.AnyKey, func(i int) bool { return i != index })
 	require.True(t, ok)
 	l.Report(v)
 }
@@ -125,7 +125,7 @@ func TestBadProbes(t *testing.T) {
 				fail(t, p, 0, quota)
 				<-time.After(time.Hour)
 				require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, healer(provider.probe, p), false))
-				require.Equal(t, tc.want, p.Wait("any"))
+				require.Equal(t, tc.want, p.Wait("any", keypool.AnyKey))
 				s := p.Snapshot()[0]
 				require.Equal(t, keypool.StateFailed, s.State)
 				require.Equal(t, tc.v.Class, s.Reason)
@@ -149,7 +149,7 @@ func TestModelsAreNotProbed(t *testing.T) {
 		fail(t, p, 0, perModel)
 		require.Zero(t, round(t, healer(provider.probe, p), true))
 		require.Empty(t, provider.seen())
-		require.Equal(t, time.Hour, p.Wait("m"))
+		require.Equal(t, time.Hour, p.Wait("m", keypool.AnyKey))
 	})
 }
 
@@ -261,7 +261,7 @@ func TestSlowProbe(t *testing.T) {
 		began := time.Now()
 		require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, h, false))
 		require.Equal(t, 20*time.Second, time.Since(began))
-		require.Equal(t, 5*time.Minute, p.Wait("m"))
+		require.Equal(t, 5*time.Minute, p.Wait("m", keypool.AnyKey))
 	})
 }
 
@@ -324,7 +324,7 @@ func TestFailureDuringAProbe(t *testing.T) {
 		fail(t, p, 0, quota)
 		<-time.After(time.Hour)
 		require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, h, false))
-		require.Equal(t, time.Hour, p.Wait("m"))
+		require.Equal(t, time.Hour, p.Wait("m", keypool.AnyKey))
 	})
 }
 

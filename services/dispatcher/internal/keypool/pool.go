@@ -94,14 +94,9 @@ type Lease struct {
 	started time.Time
 }
 
-// Pick is PickFor with any key.
-func (p *Pool) Pick(model string, tried func(index int) bool) (*Lease, bool) {
-	return p.PickFor(model, AnyKey, tried)
-}
-
-// PickFor chooses one of the keys that may be used for the model now: of those that suit best, each with the same chance.
+// Pick chooses one of the keys that may be used for the model now: of those that suit best, each with the same chance.
 // Keys for which tried says true are left out; tried may be nil.
-func (p *Pool) PickFor(model string, want Want, tried func(index int) bool) (*Lease, bool) {
+func (p *Pool) Pick(model string, want Want, tried func(index int) bool) (*Lease, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -129,13 +124,8 @@ func (p *Pool) PickFor(model string, want Want, tried func(index int) bool) (*Le
 	return &Lease{Index: chosen, Key: k.Value, pool: p, model: model, started: now}, true
 }
 
-// Usable is UsableFor with any key.
-func (p *Pool) Usable(model string, tried func(index int) bool) bool {
-	return p.UsableFor(model, AnyKey, tried)
-}
-
-// UsableFor says whether PickFor would find a key now. It changes nothing.
-func (p *Pool) UsableFor(model string, want Want, tried func(index int) bool) bool {
+// Usable says whether Pick would find a key now. It changes nothing.
+func (p *Pool) Usable(model string, want Want, tried func(index int) bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -147,11 +137,8 @@ func (p *Pool) UsableFor(model string, want Want, tried func(index int) bool) bo
 	return false
 }
 
-// Wait is WaitFor with any key.
-func (p *Pool) Wait(model string) time.Duration { return p.WaitFor(model, AnyKey) }
-
-// WaitFor is how long it takes until a key may be used for the model; 0 when one may be used now, or when there is none at all.
-func (p *Pool) WaitFor(model string, want Want) time.Duration {
+// Wait is how long it takes until a key may be used for the model; 0 when one may be used now, or when there is none at all.
+func (p *Pool) Wait(model string, want Want) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()

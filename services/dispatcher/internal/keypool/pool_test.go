@@ -27,7 +27,7 @@ func pool(n int) *keypool.Pool {
 
 func pick(t *testing.T, p *keypool.Pool, model string) *keypool.Lease {
 	t.Helper()
-	l, ok := p.Pick(model, nil)
+	l, ok := p.Pick(model, keypool.AnyKey, nil)
 	require.True(t, ok)
 	return l
 }
@@ -72,12 +72,12 @@ func TestCooldowns(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := pool(1)
 				pick(t, p, "m").Report(tc.v)
-				require.Equal(t, tc.want, p.Wait("m"))
+				require.Equal(t, tc.want, p.Wait("m", keypool.AnyKey))
 				if tc.want == 0 {
 					return
 				}
 				<-time.After(tc.want - time.Nanosecond)
-				_, ok := p.Pick("m", nil)
+				_, ok := p.Pick("m", keypool.AnyKey, nil)
 				require.False(t, ok)
 				<-time.After(time.Nanosecond)
 				pick(t, p, "m").Report(success)
@@ -94,7 +94,7 @@ func TestRestForOneModel(t *testing.T) {
 		v := quota
 		v.PerModel = true
 		pick(t, p, "m").Report(v)
-		_, ok := p.Pick("m", nil)
+		_, ok := p.Pick("m", keypool.AnyKey, nil)
 		require.False(t, ok)
 		pick(t, p, "other").Report(success)
 	})
@@ -110,7 +110,7 @@ func TestLaterDeadlineCounts(t *testing.T) {
 			for i, l := range []*keypool.Lease{a, b} {
 				l.Report(classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, Wait: waits[i], Stated: true})
 			}
-			require.Equal(t, time.Minute, p.Wait("m"))
+			require.Equal(t, time.Minute, p.Wait("m", keypool.AnyKey))
 		})
 	}
 }
@@ -125,7 +125,7 @@ func TestLateSuccessDoesNotEndARest(t *testing.T) {
 		pick(t, p, "m").Report(quota)
 		<-time.After(time.Second)
 		early.Report(success)
-		_, ok := p.Pick("m", nil)
+		_, ok := p.Pick("m", keypool.AnyKey, nil)
 		require.False(t, ok)
 	})
 }
@@ -142,9 +142,9 @@ func TestSharing(t *testing.T) {
 		other.Observe(told[0])
 		require.Equal(t, p.Snapshot()[0].Until, other.Snapshot()[0].Until)
 		require.Equal(t, classify.Rate, other.Snapshot()[0].Reason)
-		require.Equal(t, time.Hour, other.Wait("m"))
+		require.Equal(t, time.Hour, other.Wait("m", keypool.AnyKey))
 		p.Observe(keypool.Rest{Index: 0, Until: time.Now().Add(1000 * time.Hour)})
-		require.Equal(t, 24*time.Hour, p.Wait("m"))
+		require.Equal(t, 24*time.Hour, p.Wait("m", keypool.AnyKey))
 		require.Len(t, told, 1)
 		p.Observe(keypool.Rest{Index: 7, Until: time.Now().Add(time.Hour)})
 	})
@@ -154,9 +154,9 @@ func TestSharing(t *testing.T) {
 func TestAdd(t *testing.T) {
 	t.Parallel()
 	p := keypool.New(nil, cooldowns, nil)
-	_, ok := p.Pick("m", nil)
+	_, ok := p.Pick("m", keypool.AnyKey, nil)
 	require.False(t, ok)
-	require.Zero(t, p.Wait("m"))
+	require.Zero(t, p.Wait("m", keypool.AnyKey))
 	for _, tc := range []struct {
 		value string
 		index int
@@ -176,7 +176,7 @@ func TestAdd(t *testing.T) {
 	}
 	require.Equal(t, 3, p.Len())
 	for i, want := range []string{"k1", "k2", "k3"} {
-		l, ok := p.Pick("m", func(index int) bool { return index != i })
+		l, ok := p.Pick("m", keypool.AnyKey, func(index int) bool { return index != i })
 		require.True(t, ok)
 		require.Equal(t, want, l.Key)
 	}
@@ -190,5 +190,5 @@ func TestObserveAnUnknownKey(t *testing.T) {
 	index, added := p.Add("late", "free")
 	require.True(t, added)
 	require.Equal(t, 1, index)
-	require.True(t, p.Usable("m", func(index int) bool { return index == 0 }))
+	require.True(t, p.Usable("m", keypool.AnyKey, func(index int) bool { return index == 0 }))
 }

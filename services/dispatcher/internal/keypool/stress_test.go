@@ -31,8 +31,8 @@ func TestConcurrentUse(t *testing.T) {
 		model := fmt.Sprint("m", i%100)
 		wg.Go(func() {
 			want := keypool.Want(i % 2)
-			p.UsableFor(model, want, nil)
-			l, ok := p.PickFor(model, want, func(index int) bool { return index == 0 })
+			p.Usable(model, want, nil)
+			l, ok := p.Pick(model, want, func(index int) bool { return index == 0 })
 			if !ok {
 				return
 			}
@@ -79,7 +79,7 @@ func TestConcurrentUse(t *testing.T) {
 	<-time.After(time.Millisecond) // more than any rest
 	values := map[string]int{}
 	for i := range p.Len() {
-		l, ok := p.Pick("last", func(index int) bool { return index != i })
+		l, ok := p.Pick("last", keypool.AnyKey, func(index int) bool { return index != i })
 		require.True(t, ok)
 		values[l.Key]++
 		if i < 3 {

@@ -37,12 +37,12 @@ func TestTiers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := tiered(tc.tiers...)
-			require.Equal(t, tc.get != nil, p.UsableFor("m", tc.want, nil))
-			require.Zero(t, p.WaitFor("m", tc.want))
+			require.Equal(t, tc.get != nil, p.Usable("m", tc.want, nil))
+			require.Zero(t, p.Wait("m", tc.want))
 			const rounds = 3000
 			counts := map[int]int{}
 			for range rounds {
-				if l, ok := p.PickFor("m", tc.want, nil); ok {
+				if l, ok := p.Pick("m", tc.want, nil); ok {
 					counts[l.Index]++
 				}
 			}
@@ -61,20 +61,20 @@ func TestTierWhileKeysRest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tiered("free", "premium", "unknown")
 		triedPremium := func(index int) bool { return index == 1 }
-		l, ok := p.PickFor("m", keypool.PremiumKey, triedPremium)
+		l, ok := p.Pick("m", keypool.PremiumKey, triedPremium)
 		require.True(t, ok)
 		require.Equal(t, 2, l.Index)
 		l.Report(classify.Verdict{Class: classify.Auth, Cooldown: classify.ForbiddenCooldown})
-		require.False(t, p.UsableFor("m", keypool.PremiumKey, triedPremium))
+		require.False(t, p.Usable("m", keypool.PremiumKey, triedPremium))
 
-		l, ok = p.PickFor("m", keypool.PremiumKey, nil)
+		l, ok = p.Pick("m", keypool.PremiumKey, nil)
 		require.True(t, ok)
 		require.Equal(t, 1, l.Index)
 		l.Report(quota)
-		_, ok = p.PickFor("m", keypool.PremiumKey, nil)
+		_, ok = p.Pick("m", keypool.PremiumKey, nil)
 		require.False(t, ok)
-		require.Equal(t, time.Hour, p.WaitFor("m", keypool.PremiumKey))
-		require.Zero(t, p.WaitFor("m", keypool.AnyKey))
+		require.Equal(t, time.Hour, p.Wait("m", keypool.PremiumKey))
+		require.Zero(t, p.Wait("m", keypool.AnyKey))
 	})
 }
 
@@ -86,9 +86,9 @@ func TestCount(t *testing.T) {
 		require.Equal(t, map[string]int{"free": 2, "premium": 1, "unknown": 1}, p.Count(""))
 		perModel := quota
 		perModel.PerModel = true
-		l, _ := p.Pick("m", func(index int) bool { return index != 0 })
+		l, _ := p.Pick("m", keypool.AnyKey, func(index int) bool { return index != 0 })
 		l.Report(perModel)
-		l, _ = p.Pick("m", func(index int) bool { return index != 2 })
+		l, _ = p.Pick("m", keypool.AnyKey, func(index int) bool { return index != 2 })
 		l.Report(quota)
 		before := p.Snapshot()
 		require.Equal(t, map[string]int{"free": 1, "unknown": 1}, p.Count("m"))

@@ -3,8 +3,8 @@ package plan
 import (
 	"slices"
 
+	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
-	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
 )
@@ -63,7 +63,7 @@ func (r *route) premiumKey(at *place) bool {
 	if pool == nil {
 		return len(at.provider.Keys) > 0 && at.provider.Keys[0].Tier == contract.TierPremium
 	}
-	return slices.ContainsFunc(pool.Snapshot(), func(k keypool.Status) bool { return k.Active && k.Tier == contract.TierPremium })
+	return pool.Count("")[contract.TierPremium] > 0
 }
 
 // same adds the other providers that discovery knows to have exactly this model.
@@ -98,7 +98,7 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 	if !discovered && model != "" {
 		return model
 	}
-	return preferred(l.Models, model)
+	return discover.Preferred(l.Models, model)
 }
 
 // lastResort adds the local fallback, which has no breaker and no budget.

@@ -1,0 +1,120 @@
+package dispatcher
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
+	"hydrallm/shared/seal"
+	"hydrallm/shared/subject"
+)
+
+// addedKeys are keys that operators add while the gateway runs (R-172). They are kept in a bucket, sealed under the admin key, so that they
+// survive a restart and reach every dispatcher; the order of the bucket gives them the same index everywhere (R-174).
+type addedKeys struct {
+	d      *Dispatcher
+	bucket *bus.Bucket
+	watch  *bus.Watch
+}
+
+// sealedKey is a value of the bucket.
+type sealedKey struct {
+	Provider string `json:"provider"`
+	Sealed   []byte `json:"sealed"`
+}
+
+// follow takes in the keys that are there and those that come.
+func (a *addedKeys) follow(ctx context.Context) error {
+	var err error
+	if a.bucket, err = a.d.bus.Bucket(ctx, subject.KeysBucket); err != nil {
+		return err
+	}
+	a.watch, err = a.bucket.Watch(ctx, "*.*", a.observe)
+	return err
+}
+
+func (a *addedKeys) stop() error { return a.watch.Stop() }
+
+// observe adds a key of the bucket to its pool. One that can't be opened, because it was sealed under another admin key, is left alone.
+func (a *addedKeys) observe(e bus.Entry) {
+	var k sealedKey
+	if e.Deleted || json.Unmarshal(e.Value, &k) != nil {
+		return
+	}
+	pool := a.d.keys[k.Provider]
+	if pool == nil {
+		return
+	}
+	value, err := seal.Open(a.secret(), k.Sealed, k.Provider)
+	if err != nil {
+		a.d.log.Warn("a key that was added at run time can't be used", slog.String("provider", k.Provider), slog.Any("error", err))
+		return
+	}
+	if _, added := pool.Add(string(value), ""); added {
+		a.d.secrets.add(string(value))
+		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.String("key", config.Mask(string(value))))
+		a.d.state.changed()
+	}
+}
+
+func (a *addedKeys) secret() string { return a.d.cfg.Gateway.Server.AdminKey.Reveal() }
+
+// add answers the query of POST /v1/admin/keys: the keys come sealed, and only those that are really new count.
+func (a *addedKeys) add(ctx context.Context, question []byte) ([]byte, error) {
+	var q struct {
+		Provider string   `json:"provider"`
+		Keys     [][]byte `json:"keys"`
+	}
+	if json.Unmarshal(question, &q) != nil {
+		return nil, &bus.QueryError{Code: "400", Message: "the question can't be read"}
+	}
+	pool := a.d.keys[q.Provider]
+	if pool == nil {
+		if _, known := a.d.cfg.Gateway.Provider(q.Provider); known {
+			return nil, &bus.QueryError{Code: "400", Message: fmt.Sprintf("The provider %.100q has no pool of keys", q.Provider)}
+		}
+		return nil, &bus.QueryError{Code: "400", Message: fmt.Sprintf("There is no provider %.100q", q.Provider)}
+	}
+	added := 0
+	for _, sealed := range q.Keys {
+		value, err := seal.Open(a.secret(), sealed, q.Provider)
+		if err != nil {
+			return nil, &bus.QueryError{Code: "400", Message: "The keys can't be opened: ingress and dispatcher have different admin keys"}
+		}
+		key := strings.TrimSpace(string(value))
+		if key == "" || pool.Has(key) {
+			continue
+		}
+		isNew, err := a.store(ctx, q.Provider, key, sealed)
+		if err != nil {
+			return nil, err
+		}
+		if isNew {
+			added++
+		}
+	}
+	return json.Marshal(map[string]any{"status": "success", "added_count": added})
+}
+
+// store puts a key into the bucket, from where every dispatcher takes it. Its name there tells nothing of it, but is the same for the same key.
+func (a *addedKeys) store(ctx context.Context, provider, key string, sealed []byte) (isNew bool, err error) {
+	name, err := seal.Fingerprint(a.secret(), key, provider)
+	if err != nil {
+		return false, err
+	}
+	value, err := json.Marshal(sealedKey{Provider: provider, Sealed: sealed})
+	if err != nil {
+		return false, fmt.Errorf("encoding a key: %w", err)
+	}
+	_, err = a.bucket.Create(ctx, hex.EncodeToString([]byte(provider))+"."+name, value)
+	if errors.Is(err, bus.ErrConflict) {
+		return false, nil
+	}
+	return err == nil, err
+}

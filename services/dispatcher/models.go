@@ -1,0 +1,101 @@
+package dispatcher
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/discover"
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/plan"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
+)
+
+// freshFor is how long a listing of another dispatcher spares this one the asking.
+const freshFor = 10 * time.Minute
+
+// sourceOf says where a provider lists its models.
+func sourceOf(p config.Provider) discover.Source {
+	s := discover.Source{Provider: p.ID, Vendor: plan.Vendor(p), Dialect: p.Dialect, URL: p.URL, Header: http.Header{}}
+	for name, value := range p.Headers {
+		s.Header.Set(name, value.Reveal())
+	}
+	return s
+}
+
+// newDiscovery makes what asks the providers for their models (R-094).
+func (d *Dispatcher) newDiscovery() *discover.Runner {
+	g := d.cfg.Gateway
+	sources := make([]discover.Source, len(g.Providers))
+	for i, p := range g.Providers {
+		sources[i] = sourceOf(p)
+	}
+	return discover.NewRunner(discover.Config{
+		Sources: sources, Client: d.client, Premium: g.Routing.PremiumModels, Free: g.Routing.FreeModels, Logger: d.log,
+		Key: d.listingKey, Mask: config.Mask,
+		Publish: func(ctx context.Context, l catalog.Listing) error { return catalog.Put(ctx, d.bus, l) },
+		Fresh: func(provider string) bool {
+			l, ok := d.models().Listing(provider)
+			return ok && time.Since(l.At) < freshFor
+		},
+	})
+}
+
+// listingKey gives a key to list models with.
+func (d *Dispatcher) listingKey(provider string) (key string, ok bool) {
+	if pool := d.keys[provider]; pool != nil {
+		return pool.Sample()
+	}
+	p, _ := d.cfg.Gateway.Provider(provider)
+	if len(p.Keys) > 0 {
+		return p.Keys[0].Value.Reveal(), true
+	}
+	return "", true
+}
+
+// probe asks a provider for its models with one of its keys: what it answers tells whether the key is good (R-165).
+func (d *Dispatcher) probe(ctx context.Context, provider string, _ int, key string) (v classify.Verdict, tier string) {
+	p, _ := d.cfg.Gateway.Provider(provider)
+	_, err := discover.List(ctx, d.client, sourceOf(p), key)
+	if refused, ok := errors.AsType[*discover.RefusedError](err); ok {
+		return refused.Verdict, ""
+	}
+	if err != nil {
+		return classify.Transport(ctx, err), ""
+	}
+	return classify.Verdict{Class: classify.Success}, ""
+}
+
+// probeKeys answers the query of POST /v1/admin/probe (R-166, R-167).
+func (d *Dispatcher) probeKeys(ctx context.Context, question []byte) ([]byte, error) {
+	var q struct{ Force bool }
+	if len(question) > 0 && json.Unmarshal(question, &q) != nil {
+		return nil, &bus.QueryError{Code: "400", Message: "the question can't be read"}
+	}
+	result, err := d.healer.Round(ctx, q.Force)
+	if errors.Is(err, keypool.ErrRunning) {
+		return nil, &bus.QueryError{Code: "409", Message: "Keys are being probed at the moment"}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(struct {
+		Status string `json:"status"`
+		keypool.Result
+	}{"success", result})
+}
+
+// refreshModels answers the query of POST /v1/admin/refresh-models.
+func (d *Dispatcher) refreshModels(ctx context.Context, _ []byte) ([]byte, error) {
+	if err := d.discovery.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	d.log.InfoContext(ctx, "models refreshed on demand", slog.Int("providers", len(d.cfg.Gateway.Providers)))
+	return []byte(`{"status":"success"}`), nil
+}
