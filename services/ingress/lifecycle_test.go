@@ -152,7 +152,7 @@ func TestStartAndStopAgain(t *testing.T) {
 		require.NoError(t, g.ingress.Start(t.Context()), "starting twice does nothing")
 		g.url = "http://" + g.ingress.Addr().String()
 		require.Equal(t, http.StatusOK, g.chat(chatBody).StatusCode)
-		g.stop(testWait)
+		g.stop()
 		require.Nil(t, g.ingress.Addr())
 		require.NoError(t, g.ingress.Start(t.Context()))
 	}
@@ -162,7 +162,7 @@ func TestStartAndStopAgain(t *testing.T) {
 			if i%2 == 0 {
 				_ = g.ingress.Start(t.Context())
 			} else {
-				g.stop(testWait)
+				g.stop()
 			}
 		})
 	}

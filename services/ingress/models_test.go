@@ -69,7 +69,7 @@ func TestModelsFollowDiscovery(t *testing.T) {
 	_, code := requireError(t, g.do(http.MethodGet, "/v1/models/groq/ns/a:b", nil), http.StatusNotFound)
 	require.Equal(t, "model_not_found", code)
 
-	g.stop(testWait)
+	g.stop()
 	put("groq", "d")
 	require.NoError(t, g.ingress.Start(t.Context()))
 	g.url = "http://" + g.ingress.Addr().String()

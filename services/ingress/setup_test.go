@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -88,7 +89,7 @@ func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
 	g.ingress, err = ingress.New(cfg, connect(tb, server, "ingress"), log, g.metrics)
 	require.NoError(tb, err)
 	require.NoError(tb, g.ingress.Start(tb.Context()))
-	tb.Cleanup(func() { g.stop(testWait) })
+	tb.Cleanup(g.stop)
 	g.addr = g.ingress.Addr().String()
 	g.url = "http://" + g.addr
 	transport := &http.Transport{DisableCompression: true}
@@ -97,9 +98,9 @@ func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
 	return g
 }
 
-func (g *gateway) stop(limit time.Duration) {
+func (g *gateway) stop() {
 	g.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	ctx, cancel := context.WithTimeout(context.Background(), testWait)
 	defer cancel()
 	require.NoError(g.t, g.ingress.Stop(ctx))
 }
@@ -186,8 +187,8 @@ func (g *gateway) try(ctx context.Context, method, path string, body io.Reader, 
 	if err != nil {
 		return answer{}, err
 	}
-	for i := 0; i < len(header); i += 2 {
-		req.Header.Set(header[i], header[i+1])
+	for pair := range slices.Chunk(header, 2) {
+		req.Header.Set(pair[0], pair[1])
 	}
 	resp, err := g.client.Do(req)
 	if err != nil {

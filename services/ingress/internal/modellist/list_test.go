@@ -3,6 +3,7 @@ package modellist
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,13 +47,9 @@ func (l listed) ids() []string {
 
 func (l listed) model(t *testing.T, id string) Model {
 	t.Helper()
-	for _, m := range l.Data {
-		if m.ID == id {
-			return m
-		}
-	}
-	t.Fatalf("%s is not listed", id)
-	panic("unreachable")
+	i := slices.IndexFunc(l.Data, func(m Model) bool { return m.ID == id })
+	require.GreaterOrEqual(t, i, 0, "%s is not listed", id)
+	return l.Data[i]
 }
 
 // nothing but the configuration, when that is all there is.
