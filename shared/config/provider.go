@@ -189,6 +189,13 @@ func withVersion(address, dialect string) string {
 	case "openai", "ollama", "openclaw":
 	case "gemini":
 		version = "/v1beta"
+	case "anthropic": // its operations bring the version along
+		path, query, found := strings.Cut(address, "?")
+		path = strings.TrimSuffix(path, "/v1")
+		if found {
+			path += "?" + query
+		}
+		return path
 	default:
 		return address
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect/compat"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
@@ -231,6 +232,9 @@ func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer
 // build prepares the request for the channel, from the client's body each time.
 func (a *attempt) build(ctx context.Context) upstream.Call {
 	body := a.req.AppendUpstream(nil, openai.Rewrite{Model: a.Model, Patch: a.Patch})
+	if a.NoImages {
+		body, a.omitted = compat.WithoutImages(body)
+	}
 	header := a.Channel.Header.Clone()
 	if header == nil {
 		header = http.Header{}

@@ -2,6 +2,7 @@ package execute_test
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"testing"
 	"time"
@@ -232,4 +233,25 @@ func TestStrictSaysWhy(t *testing.T) {
 		require.Equal(t, "3540", got.header("Retry-After"))
 		require.Equal(t, 1, w.called("a"))
 	}, pooled(1))
+}
+
+// C-25: a model that takes no images gets a text in their place, and the client is told.
+func TestImagesAreLeftOut(t *testing.T) {
+	t.Parallel()
+	var sent string
+	bubble(t, map[string]handler{"a": func(w http.ResponseWriter, r *http.Request, n int) {
+		body, _ := io.ReadAll(r.Body)
+		sent = string(body)
+		reply("a")(w, r, n)
+	}}, func(w *world) {
+		t := w.t
+		w.link("a", func(l *execute.Link) { l.NoImages = true })
+		got, _ := w.routed(t.Context(), `{"model":"m","messages":[{"role":"user","content":[{"type":"text","text":"what?"},`+
+			`{"type":"image_url","image_url":{"url":"data:image/png;base64,AAAA"}}]}]}`)
+		require.NotContains(t, sent, "AAAA")
+		require.Contains(t, sent, "image omitted")
+		require.Contains(t, gjson.Get(got.text(), "usage.gateway_warning").Str, "images")
+		got, _ = w.routed(t.Context(), plainBody)
+		require.False(t, gjson.Get(got.text(), "usage.gateway_warning").Exists())
+	})
 }
