@@ -7,13 +7,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hydrallm/services/analyzer/internal/fleet"
+	"hydrallm/services/analyzer/internal/journal"
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
@@ -24,7 +30,7 @@ import (
 
 // Config is what an analyzer needs to know.
 type Config struct {
-	Gateway *config.Config // models
+	Gateway *config.Config // models, providers, routing
 }
 
 const (
@@ -38,12 +44,19 @@ const (
 
 // Analyzer decides about requests. It is a lifecycle.Service.
 type Analyzer struct {
-	bus       *bus.Bus
-	log       *slog.Logger
-	metrics   *metrics
-	catalogue *routing.Catalogue
+	bus     *bus.Bus
+	log     *slog.Logger
+	metrics *metrics
+	router  *routing.Router
+	assumed map[string]contract.ProviderState // until dispatchers speak
+	turn    atomic.Uint64                     // of the fast providers
 
-	work *bus.Consumer
+	fleet   *fleet.Fleet
+	catalog *catalog.Copy
+	journal *journal.Journal
+	work    *bus.Consumer
+
+	stopping sync.Mutex // one stop at a time
 }
 
 // New makes an analyzer that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
@@ -52,13 +65,9 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err != nil {
 		return nil, err
 	}
-	var names []string
-	for _, model := range cfg.Gateway.Models {
-		if model.Usable() {
-			names = append(names, model.Name)
-		}
-	}
-	return &Analyzer{bus: b, log: log, metrics: m, catalogue: routing.NewCatalogue(names...)}, nil
+	return &Analyzer{
+		bus: b, log: log, metrics: m, router: routing.New(cfg.Gateway), assumed: fleet.Assume(cfg.Gateway.Providers),
+	}, nil
 }
 
 // Build makes the service from what all services are built from.
@@ -66,18 +75,36 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 	return New(Config{Gateway: p.Config}, p.Bus, p.Log, p.Metrics)
 }
 
-// Start begins to take requests.
+// Start begins to follow the dispatchers and the discovered models, and then to take requests.
 func (a *Analyzer) Start(ctx context.Context) error {
-	work, err := a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight}, a.handle)
-	if err != nil {
-		return err
+	if err := a.start(ctx); err != nil {
+		return errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
 	}
-	a.work = work
 	return nil
 }
 
+func (a *Analyzer) start(ctx context.Context) (err error) {
+	if a.fleet, err = fleet.Follow(ctx, a.bus, a.assumed); err != nil {
+		return err
+	}
+	if a.catalog, err = catalog.Follow(ctx, a.bus, nil); err != nil {
+		return err
+	}
+	a.journal = journal.New(a.bus, a.log, a.metrics.unrecorded.Inc)
+	a.work, err = a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight}, a.handle)
+	return err
+}
+
 // Stop takes no more requests and waits for those under way; what has not begun is handed back.
-func (a *Analyzer) Stop(ctx context.Context) error { return a.work.Stop(ctx) }
+func (a *Analyzer) Stop(ctx context.Context) error {
+	a.stopping.Lock()
+	defer a.stopping.Unlock()
+	err := a.work.Stop(ctx)
+	a.journal.Stop(ctx)
+	err = errors.Join(err, a.catalog.Stop(), a.fleet.Stop())
+	a.catalog, a.fleet = nil, nil
+	return err
+}
 
 // handle settles one delivery. Doing it twice for one request is harmless: the next stage stores a forwarded request once, and the ingress
 // ignores the answer to a request that it has answered.
@@ -97,14 +124,15 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 	if w.Attempt > maxDeliveries {
 		return endPoison, a.giveUp(ctx, w)
 	}
-	decision, err := a.catalogue.Decide(w.Request.Model)
+	decision, err := a.decide(w)
 	if err != nil {
-		if err := a.refuse(ctx, w, fault.From(err)); err != nil {
+		f := fault.From(err)
+		if err := a.refuse(ctx, w, f); err != nil {
 			w.Retry(retryPause)
 			return endRetry, err
 		}
 		w.Done()
-		return endUnknown, w.Discard(ctx)
+		return refusal(f.Kind), w.Discard(ctx)
 	}
 	w.Request.Decision = &decision
 	// Nothing is to be added from the web, so the request skips the enricher.
@@ -112,7 +140,38 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 		w.Retry(retryPause)
 		return endRetry, err
 	}
+	a.record(ctx, w.Request)
 	return endRouted, nil
+}
+
+// decide makes the decision. Only a request that does not name a model of the configuration is looked into.
+func (a *Analyzer) decide(w *bus.Work) (contract.Decision, error) {
+	if d, ok := a.router.Catalogue(w.Request.Model); ok {
+		return d, nil
+	}
+	q := routing.Question{Endpoint: w.Request.Endpoint, Model: w.Request.Model}
+	if q.Endpoint == contract.Chat {
+		q.Measure(w.Body)
+	}
+	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.catalog.Book()}, &a.turn)
+}
+
+// record counts a decision and, unless a model of the configuration was named, tells it in the log and to the session writer. It does not
+// wait.
+func (a *Analyzer) record(ctx context.Context, r *contract.Request) {
+	d := *r.Decision
+	a.metrics.decided(d.Reason)
+	if d.Catalogue {
+		return
+	}
+	model := routing.Shown(r.Model)
+	d.Model = routing.Shown(d.Model)
+	where, place := "provider", d.Provider
+	if d.Agent != "" {
+		where, place = "agent", d.Agent
+	}
+	telemetry.Event(ctx, a.log, slog.LevelInfo, "routing", "model", model, where, place, "target", d.Model, "reason", d.Reason, "tokens", d.Tokens)
+	a.journal.Note(journal.Entry{RequestID: r.ID, SessionID: routing.Shown(r.SessionID), Model: model, Decision: d, At: time.Now()})
 }
 
 // drop removes a request that nobody waits for.

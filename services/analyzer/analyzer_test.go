@@ -37,11 +37,15 @@ type bundle struct {
 
 func setup(t *testing.T) *bundle {
 	t.Helper()
+	return setupWith(t, slog.New(slog.DiscardHandler), &config.Config{Models: []config.Model{{Name: "m", Upstreams: []string{"u"}}, {Name: "unusable"}}})
+}
+
+func setupWith(t *testing.T, log *slog.Logger, gateway *config.Config) *bundle {
+	t.Helper()
 	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
-	gateway := &config.Config{Models: []config.Model{{Name: "m", Upstreams: []string{"u"}}, {Name: "unusable"}}}
-	a, err := New(Config{Gateway: gateway}, b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	a, err := New(Config{Gateway: gateway}, b, log, prometheus.NewRegistry())
 	require.NoError(t, err)
 	x := &bundle{Analyzer: a, bus: b, frames: make(chan contract.Frame, 64), next: make(chan *bus.Work, 64)}
 	replies, err := b.SubscribeReplies("i1", func(_ string, msg []byte) {
@@ -112,7 +116,7 @@ func TestCatalogueModelsAreForwarded(t *testing.T) {
 	x.publish(t, "r1", "m", time.Minute)
 	w := receive(t, x.next)
 	require.Equal(t, `{"model": "m", "n":1.0}`, string(w.Body), "the body is not touched")
-	require.Equal(t, &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true, Catalogue: true}, w.Request.Decision)
+	require.Equal(t, &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true, Named: true, Catalogue: true}, w.Request.Decision)
 	require.Equal(t, contract.Chat, w.Request.Endpoint)
 	x.awaitCount(t, endRouted, 1)
 }

@@ -1,42 +1,205 @@
 // Package routing decides which model serves a request. It is pure: the same request over the same data gives the same decision, without
-// network, disk or clock (R-008).
+// network, disk or clock (R-008). Its only side effect is the counter that lets the fast providers take turns.
 package routing
 
 import (
-	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
 
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
-	"hydrallm/shared/fault"
 )
 
-// Catalogue holds the models of the configuration that can be served. It is read-only and safe for concurrent use.
-type Catalogue struct{ models map[string]struct{} }
-
-// NewCatalogue makes a catalogue of exact names.
-func NewCatalogue(names ...string) *Catalogue {
-	c := &Catalogue{models: make(map[string]struct{}, len(names))}
-	for _, name := range names {
-		c.models[name] = struct{}{}
-	}
-	return c
+// Question is what routing wants to know of a request.
+type Question struct {
+	Endpoint contract.Endpoint
+	Model    string // the name as the client sent it; "" is automatic
+	Tokens   int64  // estimated size (R-089)
+	Images   bool   // it holds images (R-088)
+	Search   bool   // the client asks for a web search; it never decides where a request goes (R-079)
 }
 
-// longestName bounds how much of a name that a client sent is sent back.
-const longestName = 200
-
-// Decide resolves the model name as the client sent it (R-070). The error is a model_not_found fault that names the model (R-078).
-func (c *Catalogue) Decide(model string) (contract.Decision, error) {
-	if _, ok := c.models[model]; ok {
-		return contract.Decision{Model: model, Reason: contract.ReasonModelHint, Strict: true, Catalogue: true}, nil
-	}
-	f := fault.New(fault.ModelNotFound, fmt.Sprintf("The model `%s` does not exist", shorten(model)))
-	f.Param = "model"
-	return contract.Decision{}, f
+// State is what is known of the providers at the moment of a decision.
+type State struct {
+	Providers map[string]contract.ProviderState // by id
+	Book      *catalog.Book                     // discovered models; nil is an empty one
 }
 
-func shorten(name string) string {
-	if r := []rune(name); len(r) > longestName {
-		return string(r[:longestName]) + "..."
+// Router knows the names of the configuration. It is read-only and safe for concurrent use.
+type Router struct {
+	catalogue map[string]struct{}
+	exact     map[string]*place // by id
+	folded    map[string]*place // by id in lower case; of two the first in the configuration
+	idSlashes int               // most slashes in an id
+	ordered   []*place          // all: those of the priority list in its order, then the rest
+	priority  []*place
+	fast      []*place // R-081: only those that are in the priority list
+	large     *place   // or nil
+	fallback  *place   // or nil
+	threshold int64
+
+	aliases       map[string]string
+	foldedAliases map[string]string // by name in lower case
+	freeModels    []string          // in lower case
+	premiumModels []string
+}
+
+// place is a configured provider or local agent.
+type place struct {
+	id       string
+	folded   string
+	agent    bool
+	preset   bool // one of the well-known ids
+	defaults catalog.Defaults
+}
+
+// presets are the provider ids that are known without being configured.
+var presets = []string{"gemini", "groq", "cerebras", "ollama", "opencode", "openclaw"}
+
+// agents are the ids and the dialects of local agents.
+var agents = []string{"ollama", "opencode", "openclaw"}
+
+// New makes a router for a configuration. Names in the routing settings that lead nowhere are left out.
+func New(cfg *config.Config) *Router {
+	r := &Router{
+		catalogue: map[string]struct{}{}, exact: map[string]*place{}, folded: map[string]*place{},
+		threshold: int64(cfg.Routing.MaxTokensFast), aliases: cfg.Routing.Aliases, foldedAliases: map[string]string{},
+		freeModels: lower(cfg.Routing.FreeModels), premiumModels: lower(cfg.Routing.PremiumModels),
 	}
-	return name
+	for _, m := range cfg.Models {
+		if m.Usable() {
+			r.catalogue[m.Name] = struct{}{}
+		}
+	}
+	for i := range cfg.Providers {
+		r.add(&cfg.Providers[i])
+	}
+	for _, p := range cfg.Providers { // the rest, in their order
+		if at := r.exact[p.ID]; !slices.Contains(cfg.Routing.Priority, p.ID) {
+			r.ordered = append(r.ordered, at)
+		}
+	}
+	r.priority = r.known(cfg.Routing.Priority)
+	r.ordered = append(slices.Clone(r.priority), r.ordered...)
+	for _, p := range r.known(cfg.Routing.Fast) {
+		if slices.Contains(r.priority, p) {
+			r.fast = append(r.fast, p)
+		}
+	}
+	r.large, r.fallback = r.exact[cfg.Routing.Large], r.exact[cfg.Routing.FinalFallback]
+	for _, name := range slices.Sorted(maps.Keys(r.aliases)) {
+		if folded := strings.ToLower(name); r.foldedAliases[folded] == "" {
+			r.foldedAliases[folded] = r.aliases[name]
+		}
+	}
+	return r
+}
+
+func (r *Router) add(p *config.Provider) {
+	at := &place{
+		id: p.ID, folded: strings.ToLower(p.ID), preset: slices.Contains(presets, p.ID),
+		agent:    slices.Contains(agents, p.ID) || slices.Contains(agents, p.Dialect),
+		defaults: catalog.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
+	}
+	r.exact[p.ID] = at
+	if r.folded[at.folded] == nil {
+		r.folded[at.folded] = at
+	}
+	r.idSlashes = max(r.idSlashes, strings.Count(p.ID, "/"))
+}
+
+// known gives the places of ids that are configured, each once.
+func (r *Router) known(ids []string) []*place {
+	var list []*place
+	for _, id := range ids {
+		if p := r.exact[id]; p != nil && !slices.Contains(list, p) {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+func lower(words []string) []string {
+	list := make([]string, 0, len(words))
+	for _, w := range words {
+		if w != "" {
+			list = append(list, strings.ToLower(w))
+		}
+	}
+	return list
+}
+
+// lookup gives the place with an id in any case, or nil.
+func (r *Router) lookup(id string) *place {
+	if p := r.exact[id]; p != nil {
+		return p
+	}
+	return r.folded[strings.ToLower(id)]
+}
+
+// Catalogue decides about a request that names a model of the configuration. Such a name matches exactly and shadows all others (R-070); its
+// request need not be measured.
+func (r *Router) Catalogue(model string) (d contract.Decision, ok bool) {
+	if _, ok := r.catalogue[model]; !ok {
+		return contract.Decision{}, false
+	}
+	return contract.Decision{Model: model, Reason: contract.ReasonModelHint, Strict: true, Named: true, Catalogue: true}, true
+}
+
+// Decide says where a request goes. Only a small automatic request takes a turn. The error is a fault for the client: the model does not
+// exist (R-078), or nothing is configured that automatic routing could call.
+func (r *Router) Decide(q Question, s State, turn *atomic.Uint64) (contract.Decision, error) {
+	if d, ok := r.Catalogue(q.Model); ok {
+		return d, nil
+	}
+	if s.Book == nil {
+		s.Book = catalog.NewBook()
+	}
+	c := &choice{Router: r, Question: q, State: s, turn: turn}
+	d, err := c.decide()
+	if err != nil || d.Catalogue {
+		return d, err
+	}
+	d.Images, d.Search, d.Tokens = q.Images, q.Search, q.Tokens
+	d.Premium = c.premium(d.Provider, d.Model)
+	return d, nil
+}
+
+// choice is one decision while it is being made.
+type choice struct {
+	*Router
+	Question
+	State
+
+	turn *atomic.Uint64
+}
+
+func (c *choice) decide() (contract.Decision, error) {
+	name := strings.TrimSpace(c.Model)
+	if c.Endpoint == contract.Embeddings {
+		return c.embeddings(name)
+	}
+	return c.resolve(name, true)
+}
+
+// usable says whether a place may be called now. Agents need no key, so that one of which nothing is said is thought to be there.
+func (c *choice) usable(p *place) bool {
+	if s, known := c.Providers[p.id]; known {
+		return s.Usable()
+	}
+	return p.agent
+}
+
+// at is the decision to call a place first.
+func at(p *place, model, reason string) contract.Decision {
+	d := contract.Decision{Model: model, Reason: reason}
+	if p.agent {
+		d.Agent = p.id
+	} else {
+		d.Provider = p.id
+	}
+	return d
 }

@@ -2,86 +2,223 @@ package routing_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/analyzer/internal/routing"
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 )
 
+// world is a configuration and what is known of its providers.
+type world struct {
+	cfg   config.Config
+	state routing.State
+	turn  atomic.Uint64
+}
+
+// vendors is a gateway with three vendors, a provider of its own and two agents, all usable.
+func vendors() *world {
+	w := &world{cfg: config.Config{
+		Providers: []config.Provider{
+			{ID: "gemini", Dialect: "openai", DefaultModels: config.DefaultModels{Free: "g-flash", Premium: "g-pro"}},
+			{ID: "groq", Dialect: "openai", DefaultModels: config.DefaultModels{Free: "groq-default"}},
+			{ID: "cerebras", Dialect: "openai"},
+			{ID: "ollama", Dialect: "openai", DefaultModels: config.DefaultModels{Free: "llama3"}}, // an agent by its id
+			{ID: "opencode", Dialect: "opencode"},
+			{ID: "Mistral", Dialect: "openai"},
+			{ID: "shelf", Dialect: "ollama"}, // an agent by its dialect
+		},
+		Models: []config.Model{{Name: "my-gpt", Upstreams: []string{"u"}}, {Name: "unusable"}},
+		Routing: config.Routing{
+			Priority: []string{"gemini", "groq", "cerebras", "ollama", "opencode", "openclaw"}, MaxTokensFast: 8192,
+			Fast: []string{"groq", "cerebras"}, Large: "gemini", FinalFallback: "ollama",
+			Aliases: map[string]string{
+				"gpt-4o": "gemini-2.5-pro", "quick": "auto", "Fixed": "groq/Some/Model", "mine": "my-gpt", "scoped": "gemini/auto",
+				"lost": "claude/opus", "twice": "quick", "loop": "loop", "gone": "openclaw/x",
+			},
+		},
+	}}
+	w.state.Providers = map[string]contract.ProviderState{}
+	for _, p := range w.cfg.Providers {
+		w.state.Providers[p.ID] = keys(contract.TierFree)
+	}
+	return w
+}
+
+func keys(tiers ...string) contract.ProviderState {
+	s := contract.ProviderState{Keys: map[string]int{}}
+	for _, t := range tiers {
+		s.Keys[t]++
+	}
+	return s
+}
+
+// without takes providers out of the configuration.
+func (w *world) without(ids ...string) *world {
+	var rest []config.Provider
+	for _, p := range w.cfg.Providers {
+		keep := true
+		for _, id := range ids {
+			keep = keep && p.ID != id
+		}
+		if keep {
+			rest = append(rest, p)
+		}
+	}
+	w.cfg.Providers = rest
+	return w
+}
+
+// set says what is known of some providers.
+func (w *world) set(s contract.ProviderState, ids ...string) *world {
+	for _, id := range ids {
+		w.state.Providers[id] = s
+	}
+	return w
+}
+
+func (w *world) offer(provider string, models ...catalog.Model) *world {
+	var listings []catalog.Listing
+	for _, p := range w.cfg.Providers {
+		if l, ok := w.book().Listing(p.ID); ok {
+			listings = append(listings, l)
+		}
+	}
+	w.state.Book = catalog.NewBook(append(listings, catalog.Listing{Provider: provider, Models: models})...)
+	return w
+}
+
+func (w *world) book() *catalog.Book {
+	if w.state.Book == nil {
+		return catalog.NewBook()
+	}
+	return w.state.Book
+}
+
+func (w *world) decide(q routing.Question) (contract.Decision, error) {
+	return routing.New(&w.cfg).Decide(q, w.state, &w.turn)
+}
+
+func (w *world) chat(model string) (contract.Decision, error) {
+	return w.decide(routing.Question{Endpoint: contract.Chat, Model: model})
+}
+
+// show writes a decision in one line: where it goes, the model, and what else is set.
+func show(d contract.Decision) string {
+	var b strings.Builder
+	switch {
+	case d.Catalogue:
+		b.WriteString("catalogue")
+	case d.Agent != "":
+		b.WriteString("agent " + d.Agent)
+	default:
+		b.WriteString(d.Provider)
+	}
+	b.WriteString(" [" + d.Model + "] " + d.Reason)
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{d.Strict, "strict"}, {d.Named, "named"}, {d.Premium, "premium"}} {
+		if f.set {
+			b.WriteString(" " + f.name)
+		}
+	}
+	return b.String()
+}
+
+func requireDecision(t *testing.T, want string, d contract.Decision, err error) {
+	t.Helper()
+	require.NoError(t, err)
+	require.Equal(t, want, show(d))
+}
+
+func requireNotFound(t *testing.T, err error, contains ...string) {
+	t.Helper()
+	require.Error(t, err)
+	f := fault.From(err)
+	require.Equal(t, fault.ModelNotFound, f.Kind, f.Message)
+	require.Equal(t, "model", f.Param)
+	for _, part := range contains {
+		require.Contains(t, f.Message, part)
+	}
+	requireClean(t, f.Message)
+}
+
+// requireClean checks that a message is fit for a client and a log line.
+func requireClean(t *testing.T, message string) {
+	t.Helper()
+	require.Less(t, utf8.RuneCountInString(message), 600)
+	require.True(t, utf8.ValidString(message))
+	require.Equal(t, -1, strings.IndexFunc(message, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", message)
+}
+
 // R-070, R-078: a catalogue name matches exactly or not at all.
-func TestDecide(t *testing.T) {
+func TestCatalogueNames(t *testing.T) {
 	t.Parallel()
-	c := routing.NewCatalogue("my-gpt", "prov/ns/name:tag", "имя")
+	var cfg config.Config
+	for _, name := range []string{"my-gpt", "prov/ns/name:tag", "имя", "auto", "groq/x"} {
+		cfg.Models = append(cfg.Models, config.Model{Name: name, Upstreams: []string{"u"}})
+	}
+	cfg.Models = append(cfg.Models, config.Model{Name: "unusable"})
+	cfg.Providers = []config.Provider{{ID: "groq"}}
+	r := routing.New(&cfg)
 	tests := map[string]struct {
 		model string
-		found bool
+		shown string // in the refusal; "" = it is found
 	}{
-		"a name":                   {"my-gpt", true},
-		"a name with slashes":      {"prov/ns/name:tag", true},
-		"a name beyond ASCII":      {"имя", true},
-		"case counts":              {"My-GPT", false},
-		"spaces count":             {"my-gpt ", false},
-		"a part is not the name":   {"my", false},
-		"the end is not the name":  {"name:tag", false},
-		"none":                     {"", false},
-		"something else entirely":  {"gpt-4o", false},
-		"a name with a line break": {"my-gpt\n", false},
+		"a name":                       {"my-gpt", ""},
+		"a name with slashes":          {"prov/ns/name:tag", ""},
+		"a name beyond ASCII":          {"имя", ""},
+		"it shadows automatic routing": {"auto", ""},
+		"it shadows a provider":        {"groq/x", ""},
+		"case counts":                  {"My-GPT", "My-GPT"},
+		"spaces count":                 {"my-gpt ", "my-gpt"},
+		"a part is not the name":       {"my", "my"},
+		"the end is not the name":      {"name:tag", "name:tag"},
+		"something else entirely":      {"gpt-4o", "gpt-4o"},
+		"a name with a line break":     {"my\ngpt", "my\uFFFDgpt"},
+		"without an upstream":          {"unusable", "unusable"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := c.Decide(tt.model)
-			if tt.found {
-				require.NoError(t, err)
-				require.Equal(t, contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, Strict: true, Catalogue: true}, d)
+			var turn atomic.Uint64
+			d, err := r.Decide(routing.Question{Endpoint: contract.Chat, Model: tt.model, Images: true, Tokens: 5}, routing.State{}, &turn)
+			if tt.shown != "" {
+				requireNotFound(t, err, "`"+tt.shown+"`")
 				return
 			}
-			f := fault.From(err)
-			require.Equal(t, fault.ModelNotFound, f.Kind)
-			require.Equal(t, "model", f.Param)
-			require.Contains(t, f.Message, "`"+tt.model+"`")
+			require.NoError(t, err)
+			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, Strict: true, Named: true, Catalogue: true}
+			require.Equal(t, want, d)
 		})
 	}
 }
 
-func TestLongNamesAreCut(t *testing.T) {
+// R-092, R-093: the decision carries what was measured, and the reason is true.
+func TestDecisionCarriesTheQuestion(t *testing.T) {
 	t.Parallel()
-	_, err := routing.NewCatalogue().Decide(strings.Repeat("й", 1<<20))
-	require.Less(t, len(fault.From(err).Message), 1000)
+	d, err := vendors().decide(routing.Question{Endpoint: contract.Chat, Model: "groq/x", Tokens: 77, Images: true, Search: true})
+	require.NoError(t, err)
+	require.Equal(t, contract.Decision{
+		Provider: "groq", Model: "x", Reason: contract.ReasonModelHint, Strict: true, Named: true, Images: true, Search: true, Tokens: 77,
+	}, d)
+	d, err = vendors().decide(routing.Question{Endpoint: contract.Chat, Model: "auto", Tokens: 9000, Search: true})
+	require.NoError(t, err)
+	require.Equal(t, contract.Decision{Provider: "gemini", Model: "g-flash", Reason: contract.ReasonTokenCount, Search: true, Tokens: 9000}, d)
 }
 
-// R-008: the decision depends on the name and the catalogue only, not on order or on what was asked before.
-func FuzzDecideIsPure(f *testing.F) {
-	f.Add("a", "b", "a")
-	f.Add("", "", "")
-	f.Add("x/y", "x", "y")
-	f.Fuzz(func(t *testing.T, first, second, asked string) {
-		c, reversed := routing.NewCatalogue(first, second), routing.NewCatalogue(second, first)
-		d1, err1 := c.Decide(asked)
-		_, _ = c.Decide(second)
-		d2, err2 := c.Decide(asked)
-		d3, err3 := reversed.Decide(asked)
-		require.Equal(t, d1, d2)
-		require.Equal(t, d1, d3)
-		require.Equal(t, err1, err2)
-		require.Equal(t, err1, err3)
-		require.Equal(t, asked == first || asked == second, err1 == nil)
-	})
-}
-
-func BenchmarkDecide(b *testing.B) {
-	names := make([]string, 1000)
-	for i := range names {
-		names[i] = strings.Repeat("x", i%50) + "model"
-	}
-	c := routing.NewCatalogue(names...)
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := c.Decide("xxxmodel"); err != nil {
-			b.Fatal(err)
-		}
-	}
+func TestShown(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "имя/a b", routing.Shown("имя/a b"))
+	require.Equal(t, "a\uFFFDb\uFFFD\uFFFDc\uFFFD", routing.Shown("a\nb\x1b\u202ec\xff"))
+	require.Equal(t, strings.Repeat("й", 200)+"...", routing.Shown(strings.Repeat("й", 1<<20)))
+	require.Equal(t, strings.Repeat("й", 200), routing.Shown(strings.Repeat("й", 200)))
 }

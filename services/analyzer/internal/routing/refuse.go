@@ -1,0 +1,66 @@
+package routing
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"hydrallm/shared/fault"
+)
+
+// longestName bounds how much of a name that a client sent is shown.
+const longestName = 200
+
+// Shown is a name that a client sent, fit for messages and logs: cut when it is long, and without characters that can't be seen.
+func Shown(name string) string {
+	n := 0
+	for i := range name {
+		if n++; n > longestName {
+			name = name[:i] + "..."
+			break
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, name)
+}
+
+func noModel(message string) error {
+	f := fault.New(fault.ModelNotFound, message)
+	f.Param = "model"
+	return f
+}
+
+func notFound(name string) error {
+	return noModel(fmt.Sprintf("The model `%s` does not exist", Shown(name)))
+}
+
+// notConfigured refuses a name that leads to something that is not there.
+func notConfigured(name, kind, id string) error {
+	if id == "" {
+		return notFound(name)
+	}
+	return noModel(fmt.Sprintf("The model `%s` does not exist: the %s %s is not configured", Shown(name), kind, Shown(id)))
+}
+
+// kindOf says what a preset is, for people.
+func kindOf(preset string) string {
+	if slices.Contains(agents, preset) {
+		return "local agent"
+	}
+	return "provider"
+}
+
+func nothingConfigured() error {
+	return fault.New(fault.Failed, "No provider is configured for automatic routing: name one of the models that the gateway lists, "+
+		"or configure a provider and put its id into routing.priority")
+}
+
+// mustName refuses to choose a model for embeddings: vectors of different models can't be compared.
+func mustName(name string) error {
+	return noModel(fmt.Sprintf("The model `%s` is no embedding model: name one, because vectors of different models can't be mixed", Shown(name)))
+}

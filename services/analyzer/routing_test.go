@@ -1,0 +1,250 @@
+package analyzer
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/telemetry"
+	"hydrallm/shared/topology"
+)
+
+// vendors is a configuration for automatic routing.
+func vendors() *config.Config {
+	pool := func(id, free string) config.Provider {
+		return config.Provider{
+			ID: id, Dialect: "openai", Pooled: true, Keys: []config.Key{{Value: config.Secret("key of " + id), Tier: contract.TierUnknown}},
+			DefaultModels: config.DefaultModels{Free: free, Premium: free + "-pro"},
+		}
+	}
+	return &config.Config{
+		Providers: []config.Provider{pool("gemini", "g"), pool("groq", "q"), pool("cerebras", "c"), {ID: "ollama", Dialect: "ollama"}},
+		Routing: config.Routing{
+			Priority: []string{"gemini", "groq", "cerebras", "ollama"}, Fast: []string{"groq", "cerebras"}, Large: "gemini", FinalFallback: "ollama",
+			MaxTokensFast: 8192,
+		},
+		Models: []config.Model{{Name: "m", Upstreams: []string{"u"}}},
+	}
+}
+
+// lines collects a log.
+type lines struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.buf.String()
+}
+
+func (x *bundle) ask(t *testing.T, id string, endpoint contract.Endpoint, model, body string) {
+	t.Helper()
+	req := &contract.Request{ID: id, Ingress: "i1", Endpoint: endpoint, Model: model, SessionID: "s1", StartBy: time.Now().Add(time.Minute)}
+	require.NoError(t, x.bus.PublishWork(t.Context(), subject.Received, req, []byte(body)))
+}
+
+// decided asks and gives the decision that reaches the dispatcher.
+func (x *bundle) decided(t *testing.T, id, model, body string) contract.Decision {
+	t.Helper()
+	x.ask(t, id, contract.Chat, model, body)
+	w := receive(t, x.next)
+	require.Equal(t, id, w.Request.ID)
+	require.Equal(t, body, string(w.Body), "the body is not touched")
+	return *w.Request.Decision
+}
+
+// say publishes what a dispatcher knows and waits until the analyzer knows it.
+func (x *bundle) say(t *testing.T, dispatcher string, providers map[string]contract.ProviderState) {
+	t.Helper()
+	bucket, err := x.bus.Bucket(t.Context(), subject.StateBucket)
+	require.NoError(t, err)
+	data, err := json.Marshal(contract.DispatcherState{ID: dispatcher, Providers: providers})
+	require.NoError(t, err)
+	_, err = bucket.Put(t.Context(), "dispatcher."+dispatcher, data)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		known := x.fleet.Providers()
+		for id := range providers {
+			if _, ok := known[id]; !ok {
+				return false
+			}
+		}
+		return len(known) == len(providers)
+	}, testWait, time.Millisecond)
+}
+
+func content(text string) string {
+	return `{"messages":[{"role":"user","content":"` + text + `"}]}`
+}
+
+// Scenario 17, R-080, R-081, R-086: before a dispatcher speaks every key is thought to work; then what it says counts.
+func TestAutomaticRouting(t *testing.T) {
+	t.Parallel()
+	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
+	x.start(t)
+	for i, want := range []string{"groq q", "cerebras c", "groq q", "cerebras c"} {
+		d := x.decided(t, fmt.Sprint("small", i), "auto", content("hi"))
+		require.Equal(t, want, d.Provider+" "+d.Model)
+		require.Equal(t, contract.ReasonTokenCount, d.Reason)
+	}
+	large := content(strings.Repeat("a", 4*8192))
+	require.Equal(t, contract.Decision{Provider: "gemini", Model: "g", Reason: contract.ReasonTokenCount, Tokens: 8192}, x.decided(t, "large", "auto", large))
+
+	x.say(t, "a", map[string]contract.ProviderState{"gemini": {Keys: map[string]int{contract.TierPremium: 1}}, "cerebras": {Keys: map[string]int{contract.TierFree: 1}}})
+	require.Equal(t, contract.Decision{Provider: "gemini", Model: "g-pro", Reason: contract.ReasonTokenCount, Premium: true, Tokens: 8192}, x.decided(t, "premium", "auto", large))
+	for i := range 3 {
+		require.Equal(t, "cerebras", x.decided(t, fmt.Sprint("one", i), "auto", content("hi")).Provider)
+	}
+	image := `{"has_search":true,"messages":[{"role":"user","content":[{"type":"text","text":"what?"},{"type":"image_url","image_url":{"url":"data:,"}}]}]}`
+	require.Equal(t, contract.Decision{
+		Provider: "gemini", Model: "g-pro", Reason: contract.ReasonImagePresent, Premium: true, Images: true, Search: true, Tokens: 257,
+	}, x.decided(t, "image", "auto", image))
+	x.awaitCount(t, endRouted, 10)
+	require.InDelta(t, 9, testutil.ToFloat64(x.metrics.decisions.WithLabelValues(contract.ReasonTokenCount)), 0)
+	require.InDelta(t, 1, testutil.ToFloat64(x.metrics.decisions.WithLabelValues(contract.ReasonImagePresent)), 0)
+}
+
+// R-076: what discovery finds is known here at once.
+func TestDiscoveredModelsAreFound(t *testing.T) {
+	t.Parallel()
+	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
+	x.start(t)
+	listing := catalog.Listing{Provider: "cerebras", Models: []catalog.Model{{ID: "Some-Model", Tier: contract.TierFree}, {ID: "vectors", Embedding: true}}}
+	require.NoError(t, catalog.Put(t.Context(), x.bus, listing))
+	require.Eventually(t, func() bool { return len(x.catalog.Book().Providers("vectors")) == 1 }, testWait, time.Millisecond)
+	d := x.decided(t, "chat", "some-model", content("hi"))
+	require.Equal(t, contract.Decision{Provider: "cerebras", Model: "Some-Model", Reason: contract.ReasonModelHint, Named: true, Tokens: 1}, d)
+
+	x.ask(t, "embeddings", contract.Embeddings, "vectors", `{"input":"hi"}`)
+	require.Equal(t, &contract.Decision{Provider: "cerebras", Model: "vectors", Reason: contract.ReasonModelHint, Named: true}, receive(t, x.next).Request.Decision)
+	x.ask(t, "refused", contract.Embeddings, "auto", `{"input":"hi"}`)
+	require.JSONEq(t, `{"status":404,"header":[["Content-Type","application/json"]]}`, string(receive(t, x.frames).Payload))
+	require.Contains(t, string(receive(t, x.frames).Payload), "vectors of different models")
+	x.awaitCount(t, endUnknown, 1)
+}
+
+// R-014: a body that travels beside its message is measured too, and stays as it is.
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
+	x.start(t)
+	body := `{"messages":[{"content":[{"type":"text","text":"ab"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 9<<20) + `"}}]}]}`
+	d := x.decided(t, "r1", "groq/auto", body)
+	require.Equal(t, contract.Decision{Provider: "groq", Model: "q", Reason: contract.ReasonModelHint, Strict: true, Images: true, Tokens: 257}, d)
+}
+
+// Automatic routing with nothing to call is answered, not queued.
+func TestNothingToRouteTo(t *testing.T) {
+	t.Parallel()
+	x := setup(t)
+	x.start(t)
+	x.ask(t, "r1", contract.Chat, "auto", content("hi"))
+	require.JSONEq(t, `{"status":503,"header":[["Content-Type","application/json"]]}`, string(receive(t, x.frames).Payload))
+	data := string(receive(t, x.frames).Payload)
+	require.Contains(t, data, "No provider is configured")
+	require.Contains(t, data, "detail")
+	x.awaitCount(t, endNoProvider, 1)
+	require.Empty(t, x.next)
+}
+
+// The event ROUTING: one line and one fact for each decision that is not about a catalogue model; neither holds the body (R-370, R-371, R-372).
+func TestDecisionsAreRecorded(t *testing.T) {
+	t.Parallel()
+	var out lines
+	log, closeLog, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "json"}, &out)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, closeLog()) })
+	x := setupWith(t, log, vendors())
+	x.start(t)
+	x.decided(t, "r1", "m", content("a secret"))
+	x.decided(t, "r2", "groq/a\x1b[2J b", content("a secret"))
+	x.decided(t, "r3", "ollama", content("a secret"))
+
+	facts := make(chan contract.Log, 8)
+	c, err := x.bus.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 1, MaxWait: time.Millisecond},
+		func(_ context.Context, batch []bus.Fact) error {
+			for _, f := range batch {
+				var l contract.Log
+				if err := json.Unmarshal(f.Data, &l); err != nil {
+					t.Error(err)
+				}
+				facts <- l
+			}
+			return nil
+		})
+	require.NoError(t, err)
+	t.Cleanup(func() { stop(t, c) })
+	got := map[string]contract.Log{}
+	for range 2 {
+		l := receive(t, facts)
+		got[l.RequestID] = l
+	}
+	require.JSONEq(t, `{"session_id":"s1","model":"groq/a\ufffd[2J b","provider":"groq","target_model":"a\ufffd[2J b","reason":"model_hint","strict":true,"tokens":2}`,
+		string(got["r2"].Metadata))
+	require.Equal(t, "ollama goes to ollama: USER_HINT, about 2 tokens", got["r3"].Message)
+	x.awaitCount(t, endRouted, 3)
+	require.NotContains(t, out.String(), "secret")
+	var events []string
+	for line := range strings.Lines(out.String()) {
+		var l struct{ Msg, Rid string }
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		if strings.HasPrefix(l.Msg, telemetry.EventPrefix) {
+			events = append(events, l.Rid+": "+l.Msg)
+		}
+	}
+	require.ElementsMatch(t, []string{
+		`r2: [llm-proxy] routing model="groq/a` + "\uFFFD" + `[2J b" provider=groq target="a` + "\uFFFD" + `[2J b" reason=model_hint tokens=2`,
+		`r3: [llm-proxy] routing model=ollama agent=ollama target="" reason=model_hint tokens=2`,
+	}, events)
+	require.InDelta(t, 0, testutil.ToFloat64(x.metrics.unrecorded), 0)
+}
+
+// A service is stopped as often as anybody likes, also while it is being stopped.
+func TestStopMayComeTwice(t *testing.T) {
+	t.Parallel()
+	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
+	require.NoError(t, x.Start(t.Context()))
+	x.decided(t, "r1", "auto", content("hi"))
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			if err := x.Stop(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A start that fails leaves nothing behind.
+func TestStartThatFails(t *testing.T) {
+	t.Parallel()
+	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.ErrorIs(t, x.Start(ctx), context.Canceled)
+	x.start(t)
+	x.decided(t, "r1", "auto", content("hi"))
+}
