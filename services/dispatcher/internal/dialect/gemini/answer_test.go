@@ -189,7 +189,7 @@ func (p *pieces) Read(b []byte) (int, error) {
 func TestEventsArePassedOnAtOnce(t *testing.T) {
 	t.Parallel()
 	src, w := io.Pipe()
-	defer src.Close()
+	t.Cleanup(func() { require.NoError(t, src.Close()) })
 	out := openai.NewReader(gemini.Translator{}.Events(src), 0)
 	written := make(chan error, 1)
 	for _, text := range []string{"a", "b"} {
@@ -238,8 +238,10 @@ func TestAnswers(t *testing.T) {
 		{"content of a call", native(call, "STOP"), "message.content", `null`},
 		{"finish of a call", native(call, "STOP"), "finish_reason", `"tool_calls"`},
 		{"text and calls", native(`{"text":"a"},`+call, "STOP"), "message.content", `"a"`},
-		{"signature of a call", native(`{"functionCall":{"id":"c1","name":"f","args":null},"thoughtSignature":"c2ln"}`, "STOP"), "message.tool_calls.0",
-			`{"id":"c1","type":"function","extra_content":{"google":{"thought_signature":"c2ln"}},"function":{"name":"f","arguments":"{}"}}`},
+		{
+			"signature of a call", native(`{"functionCall":{"id":"c1","name":"f","args":null},"thoughtSignature":"c2ln"}`, "STOP"), "message.tool_calls.0",
+			`{"id":"c1","type":"function","extra_content":{"google":{"thought_signature":"c2ln"}},"function":{"name":"f","arguments":"{}"}}`,
+		},
 		{"a call of nothing", native(`{"functionCall":{"args":{}}},{"text":"a"}`, "STOP"), "message.tool_calls", ``},
 		{"signature of a text is dropped", native(`{"text":"a","thoughtSignature":"c2ln"}`, "STOP"), "message", `{"role":"assistant","content":"a"}`},
 		{"image", native(`{"text":"Here:"},{"inlineData":{"mimeType":"image\/png","data":"iVBOR\/w0="}}`, "STOP"), "message.images.0.image_url.url", `"data:image\/png;base64,iVBOR\/w0="`},
@@ -261,6 +263,7 @@ func TestAnswers(t *testing.T) {
 		{"finish after a bad call, answered", native(`{"text":"a"}`, "MALFORMED_FUNCTION_CALL"), "finish_reason", `"stop"`},
 		{"finish after a bad call, called", native(call, "UNEXPECTED_TOOL_CALL"), "finish_reason", `"tool_calls"`},
 		{"finish for another reason, answered", native(`{"text":"a"}`, "OTHER"), "finish_reason", `"stop"`},
+		{"no finish in a number", strings.Replace(native(`{"text":"a"}`, "X"), `"X"`, `0,"finishReason":"STOP"`, 1), "finish_reason", `"stop"`},
 		{"finish 1", strings.Replace(native(``, "X"), `"X"`, `1`, 1), "finish_reason", `"stop"`},
 		{"finish 2", strings.Replace(native(``, "X"), `"X"`, `2`, 1), "finish_reason", `"length"`},
 		{"finish 3", strings.Replace(native(``, "X"), `"X"`, `3`, 1), "finish_reason", `"content_filter"`},
@@ -331,12 +334,18 @@ func TestMisfires(t *testing.T) {
 func TestUsage(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ name, metadata, want string }{
-		{"all", `{"promptTokenCount":10,"toolUsePromptTokenCount":5,"cachedContentTokenCount":8,"candidatesTokenCount":4,"thoughtsTokenCount":27,"totalTokenCount":46}`,
-			`{"prompt_tokens":15,"completion_tokens":31,"total_tokens":46,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":27}}`},
-		{"no total", `{"promptTokenCount":10,"candidatesTokenCount":4}`,
-			`{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}`},
-		{"nonsense", `{"promptTokenCount":-1,"candidatesTokenCount":"4","thoughtsTokenCount":99999999999999999999,"totalTokenCount":null}`,
-			`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}`},
+		{
+			"all", `{"promptTokenCount":10,"toolUsePromptTokenCount":5,"cachedContentTokenCount":8,"candidatesTokenCount":4,"thoughtsTokenCount":27,"totalTokenCount":46}`,
+			`{"prompt_tokens":15,"completion_tokens":31,"total_tokens":46,"prompt_tokens_details":{"cached_tokens":8},"completion_tokens_details":{"reasoning_tokens":27}}`,
+		},
+		{
+			"no total", `{"promptTokenCount":10,"candidatesTokenCount":4}`,
+			`{"prompt_tokens":10,"completion_tokens":4,"total_tokens":14,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}`,
+		},
+		{
+			"nonsense", `{"promptTokenCount":-1,"candidatesTokenCount":"4","thoughtsTokenCount":99999999999999999999,"totalTokenCount":null}`,
+			`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

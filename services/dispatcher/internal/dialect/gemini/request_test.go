@@ -81,46 +81,82 @@ func TestContents(t *testing.T) { // R-099, R-088
 	const called = `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},`
 	const call = `{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"}]},`
 	cases := []struct{ name, messages, want string }{
-		{"turns of one side become one", `{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":"d"}`,
-			`[{"role":"user","parts":[{"text":"a"},{"text":"b"}]},{"role":"model","parts":[{"text":"c"},{"text":"d"}]}]`},
-		{"empty texts are left out", `{"role":"user","content":""},{"role":"assistant","content":null},{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"a"}]}`,
-			`[{"role":"user","parts":[{"text":"a"}]}]`},
+		{
+			"turns of one side become one", `{"role":"user","content":"a"},{"role":"user","content":"b"},{"role":"assistant","content":"c"},{"role":"assistant","content":"d"}`,
+			`[{"role":"user","parts":[{"text":"a"},{"text":"b"}]},{"role":"model","parts":[{"text":"c"},{"text":"d"}]}]`,
+		},
+		{
+			"empty texts are left out", `{"role":"user","content":""},{"role":"assistant","content":null},{"role":"user","content":[{"type":"text","text":""},{"type":"text","text":"a"}]}`,
+			`[{"role":"user","parts":[{"text":"a"}]}]`,
+		},
 		{"a content that is one part", `{"role":"user","content":{"type":"text","text":"a"}}`, `[{"role":"user","parts":[{"text":"a"}]}]`},
 		{"only instructions", `{"role":"system","content":"a"},{"role":"developer","content":"b"}`, `[{"role":"user","parts":[{"text":"a\n\nb"}]}]`},
 		{"a text that mentions images stays text", `{"role":"user","content":"image_url cat.png"}`, `[{"role":"user","parts":[{"text":"image_url cat.png"}]}]`},
 		{"characters survive", `{"role":"user","content":"<\u00e9>\ud83c\udf0d\/\"\\ &"}`, `[{"role":"user","parts":[{"text":"<é>🌍/\"\\ &"}]}]`},
-		{"a bare image address", `{"role":"user","content":[{"type":"image_url","image_url":"data:image/webp;base64,AA=="}]}`,
-			`[{"role":"user","parts":[{"inlineData":{"mimeType":"image/webp","data":"AA=="}}]}]`},
-		{"a data URL without base64", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/svg+xml;charset=utf-8,%3Csvg%3E"}}]}`,
-			`[{"role":"user","parts":[{"inlineData":{"mimeType":"image/svg+xml","data":"PHN2Zz4="}}]}]`},
-		{"a data URL without a type", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:;base64,AA=="}}]}`,
-			`[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AA=="}}]}]`},
-		{"an image elsewhere", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a/cat.JPG?x=1"}}]}`,
-			`[{"role":"user","parts":[{"fileData":{"mimeType":"image/jpeg","fileUri":"https://example.org/a/cat.JPG?x=1"}}]}]`},
-		{"an image elsewhere of an unknown type", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/cat"}}]}`,
-			`[{"role":"user","parts":[{"fileData":{"fileUri":"https://example.org/cat"}}]}]`},
-		{"sound", `{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}}]}`,
-			`[{"role":"user","parts":[{"inlineData":{"mimeType":"audio/wav","data":"AA=="}}]}]`},
-		{"a file", `{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AA==","filename":"a.pdf"}}]}`,
-			`[{"role":"user","parts":[{"inlineData":{"mimeType":"application/pdf","data":"AA=="}}]}]`},
-		{"a refusal", `{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},{"role":"assistant","refusal":"Never."}`,
-			`[{"role":"model","parts":[{"text":"No."},{"text":"Never."}]}]`},
-		{"a result that is no object", called + `{"role":"tool","tool_call_id":"c","content":"12"}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":"12"}}}]}]`},
-		{"a result that is an array", called + `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"[1,"},{"type":"text","text":"2]"}]}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":[1,2]}}}]}]`},
-		{"a result with an image", called + `{"role":"tool","tool_call_id":"c","content":[{"type":"image_url","image_url":"data:image/png;base64,AA=="}]},{"role":"user","content":"a"}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":""}}},{"inlineData":{"mimeType":"image/png","data":"AA=="}},{"text":"a"}]}]`},
-		{"a result that names its function", `{"role":"tool","tool_call_id":"gone","name":"f","content":"{}"}`,
-			`[{"role":"user","parts":[{"functionResponse":{"id":"gone","name":"f","response":{}}}]}]`},
-		{"calls as they were before", `{"role":"assistant","content":"a","function_call":{"name":"f","arguments":"{\"q\":1.0}"}},{"role":"function","name":"f","content":"b"}`,
-			`[{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"q":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"b"}}}]}]`},
-		{"arguments that are no object", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":"}}]}`,
-			`[{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"arguments":"{\"a\":"}},"thoughtSignature":"skip_thought_signature_validator"}]}]`},
-		{"arguments that are an object already", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1.0}}}]}`,
-			`[{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"a":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]}]`},
-		{"only the first call of a step needs a signature", called + `{"role":"tool","tool_call_id":"c","content":"{}"},{"role":"assistant","tool_calls":[{"id":"d","function":{"name":"g"},"extra_content":{"google":{"thought_signature":"cw=="}}},{"id":"e","function":{"name":"h"}}]}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{}}}]},{"role":"model","parts":[{"functionCall":{"id":"d","name":"g","args":{}},"thoughtSignature":"cw=="},{"functionCall":{"id":"e","name":"h","args":{}}}]}]`},
+		{
+			"a bare image address", `{"role":"user","content":[{"type":"image_url","image_url":"data:image/webp;base64,AA=="}]}`,
+			`[{"role":"user","parts":[{"inlineData":{"mimeType":"image/webp","data":"AA=="}}]}]`,
+		},
+		{
+			"a data URL without base64", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:image/svg+xml;charset=utf-8,%3Csvg%3E"}}]}`,
+			`[{"role":"user","parts":[{"inlineData":{"mimeType":"image/svg+xml","data":"PHN2Zz4="}}]}]`,
+		},
+		{
+			"a data URL without a type", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:;base64,AA=="}}]}`,
+			`[{"role":"user","parts":[{"inlineData":{"mimeType":"image/png","data":"AA=="}}]}]`,
+		},
+		{
+			"an image elsewhere", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/a/cat.JPG?x=1"}}]}`,
+			`[{"role":"user","parts":[{"fileData":{"mimeType":"image/jpeg","fileUri":"https://example.org/a/cat.JPG?x=1"}}]}]`,
+		},
+		{
+			"an image elsewhere of an unknown type", `{"role":"user","content":[{"type":"image_url","image_url":{"url":"https://example.org/cat"}}]}`,
+			`[{"role":"user","parts":[{"fileData":{"fileUri":"https://example.org/cat"}}]}]`,
+		},
+		{
+			"sound", `{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AA==","format":"wav"}}]}`,
+			`[{"role":"user","parts":[{"inlineData":{"mimeType":"audio/wav","data":"AA=="}}]}]`,
+		},
+		{
+			"a file", `{"role":"user","content":[{"type":"file","file":{"file_data":"data:application/pdf;base64,AA==","filename":"a.pdf"}}]}`,
+			`[{"role":"user","parts":[{"inlineData":{"mimeType":"application/pdf","data":"AA=="}}]}]`,
+		},
+		{
+			"a refusal", `{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},{"role":"assistant","refusal":"Never."}`,
+			`[{"role":"model","parts":[{"text":"No."},{"text":"Never."}]}]`,
+		},
+		{
+			"a result that is no object", called + `{"role":"tool","tool_call_id":"c","content":"12"}`,
+			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":"12"}}}]}]`,
+		},
+		{
+			"a result that is an array", called + `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"[1,"},{"type":"text","text":"2]"}]}`,
+			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":[1,2]}}}]}]`,
+		},
+		{
+			"a result with an image", called + `{"role":"tool","tool_call_id":"c","content":[{"type":"image_url","image_url":"data:image/png;base64,AA=="}]},{"role":"user","content":"a"}`,
+			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":""}}},{"inlineData":{"mimeType":"image/png","data":"AA=="}},{"text":"a"}]}]`,
+		},
+		{
+			"a result that names its function", `{"role":"tool","tool_call_id":"gone","name":"f","content":"{}"}`,
+			`[{"role":"user","parts":[{"functionResponse":{"id":"gone","name":"f","response":{}}}]}]`,
+		},
+		{
+			"calls as they were before", `{"role":"assistant","content":"a","function_call":{"name":"f","arguments":"{\"q\":1.0}"}},{"role":"function","name":"f","content":"b"}`,
+			`[{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"q":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"b"}}}]}]`,
+		},
+		{
+			"arguments that are no object", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":"}}]}`,
+			`[{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"arguments":"{\"a\":"}},"thoughtSignature":"skip_thought_signature_validator"}]}]`,
+		},
+		{
+			"arguments that are an object already", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1.0}}}]}`,
+			`[{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"a":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]}]`,
+		},
+		{
+			"only the first call of a step needs a signature", called + `{"role":"tool","tool_call_id":"c","content":"{}"},{"role":"assistant","tool_calls":[{"id":"d","function":{"name":"g"},"extra_content":{"google":{"thought_signature":"cw=="}}},{"id":"e","function":{"name":"h"}}]}`,
+			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{}}}]},{"role":"model","parts":[{"functionCall":{"id":"d","name":"g","args":{}},"thoughtSignature":"cw=="},{"functionCall":{"id":"e","name":"h","args":{}}}]}]`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -206,10 +242,14 @@ func TestGeneration(t *testing.T) {
 		{"budget high", "gemini-2.5-flash", `"reasoning_effort":"high"`, `{"thinkingConfig":{"thinkingBudget":24576,"includeThoughts":true}}`},
 		{"a model that does not think", "gemini-2.0-flash", `"reasoning_effort":"high"`, ""},
 
-		{"thinking_config replaces the effort", "gamma-flash", `"reasoning_effort":"high","extra_body":{"google":{"thinking_config":{"thinking_budget":10,"include_thoughts":true}}}`,
-			`{"thinkingConfig":{"thinking_budget":10,"include_thoughts":true}}`},
-		{"further configuration", "gamma-flash", `"extra_body":{"google":{"response_modalities":["IMAGE"],"imageConfig":{"aspectRatio":"1:1"},"speech_config":{},"media_resolution":"LOW","unknown":1,"thinkingConfig":null},"x":1}`,
-			`{"responseModalities":["IMAGE"],"imageConfig":{"aspectRatio":"1:1"},"speechConfig":{},"mediaResolution":"LOW"}`},
+		{
+			"thinking_config replaces the effort", "gamma-flash", `"reasoning_effort":"high","extra_body":{"google":{"thinking_config":{"thinking_budget":10,"include_thoughts":true}}}`,
+			`{"thinkingConfig":{"thinking_budget":10,"include_thoughts":true}}`,
+		},
+		{
+			"further configuration", "gamma-flash", `"extra_body":{"google":{"response_modalities":["IMAGE"],"imageConfig":{"aspectRatio":"1:1"},"speech_config":{},"media_resolution":"LOW","unknown":1,"thinkingConfig":null},"x":1}`,
+			`{"responseModalities":["IMAGE"],"imageConfig":{"aspectRatio":"1:1"},"speechConfig":{},"mediaResolution":"LOW"}`,
+		},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -270,6 +310,7 @@ func TestRefusals(t *testing.T) {
 		{"unknown format", with(`"response_format":{"type":"grammar"}`), "response_format.type", ""},
 		{"format without schema", with(`"response_format":{"type":"json_schema","json_schema":{}}`), "response_format.json_schema.schema", ""},
 		{"unknown output", with(`"modalities":["text","audio"]`), "modalities[1]", ""},
+		{"unknown format with a long name", with(`"response_format":{"type":"` + strings.Repeat("é", 200) + `"}`), "response_format.type", ""},
 		{"unknown effort", with(`"reasoning_effort":"heroic"`), "reasoning_effort", ""},
 	}
 	for _, c := range cases {
@@ -284,6 +325,7 @@ func TestRefusals(t *testing.T) {
 			}
 			require.Equal(t, c.code, refused.Code)
 			require.Contains(t, refused.Message, c.param)
+			require.Less(t, len(refused.Message), 200)
 		})
 	}
 }
