@@ -1,0 +1,136 @@
+package dispatcher_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/seal"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/fakellm"
+)
+
+const (
+	adminKey = "admin-key-for-sealing-3f1c"
+	newKey   = "a-key-that-came-later-77aa"
+)
+
+// emptyPool has a provider whose keys come at run time, as a catalogue model and for automatic routing.
+func (p *pipeline) emptyPool(secret string) string {
+	return fmt.Sprintf(`
+server: {admin_key: %s}
+providers: [{id: groq, url: "%s/v1", keys: [], default_models: {free: g-model}}, {id: other, url: "%[2]s/v1", key: other-key-1234}]
+upstreams: [{id: u, provider: groq, model: real}]
+models: [{name: m, upstreams: [u]}]
+`, secret, p.upstream.URL())
+}
+
+// addKeys asks as the ingress does.
+func (p *pipeline) addKeys(secret, provider string, keys ...string) (added int, err error) {
+	p.t.Helper()
+	var sealed [][]byte
+	for _, k := range keys {
+		s, err := seal.Seal(secret, []byte(k), provider)
+		require.NoError(p.t, err)
+		sealed = append(sealed, s)
+	}
+	var answer struct {
+		Status     string
+		AddedCount int `json:"added_count"`
+	}
+	err = p.bus.Query(p.t.Context(), "dispatcher", "add_keys", map[string]any{"provider": provider, "keys": sealed}, &answer)
+	return answer.AddedCount, err
+}
+
+// R-172, R-174: a key that is added counts once, serves at once, and is there after a restart; nothing of it shows.
+func TestKeysAddedAtRunTime(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	d := p.start("d1", p.emptyPool(adminKey))
+	p.ask("r1", plainBody)
+	require.Equal(t, 503, p.await("r1").status)
+
+	added, err := p.addKeys(adminKey, "groq", newKey, " "+newKey+"\n", "")
+	require.NoError(t, err)
+	require.Equal(t, 1, added)
+	added, err = p.addKeys(adminKey, "groq", newKey)
+	require.NoError(t, err)
+	require.Zero(t, added)
+	p.eventually(func() bool { return p.keysOf("d1", "groq") == 1 })
+	p.ask("r2", plainBody)
+	require.Equal(t, 200, p.await("r2").status)
+	require.Equal(t, "Bearer "+newKey, p.upstream.Requests()[0].Header.Get("Authorization"))
+
+	stop(t, d)
+	p.start("d2", p.emptyPool(adminKey))
+	p.ask("r3", plainBody)
+	require.Equal(t, 200, p.await("r3").status)
+
+	p.upstream.Queue(fakellm.Error(400, "no "+newKey))
+	p.ask("r4", plainBody)
+	require.NotContains(t, p.await("r4").body, newKey, "R-173")
+
+	bucket, err := p.bus.Bucket(t.Context(), subject.KeysBucket)
+	require.NoError(t, err)
+	w, err := bucket.Watch(t.Context(), ">", func(e bus.Entry) {
+		require.NotContains(t, e.Key+string(e.Value), newKey)
+	})
+	require.NoError(t, err)
+	require.NoError(t, w.Stop())
+}
+
+// Keys for nobody, from somebody with another admin key, and what an operator gets to hear.
+func TestKeysThatAreNotAdded(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.start("d1", p.emptyPool(adminKey))
+	for name, tc := range map[string]struct{ secret, provider, want string }{
+		"unknown provider":          {adminKey, "nowhere", "There is no provider"},
+		"a provider with one key":   {adminKey, "other", "has no pool of keys"},
+		"another admin key":         {"something-else-entirely", "groq", "different admin keys"},
+		"a provider without a name": {adminKey, "", "There is no provider"},
+	} {
+		_, err := p.addKeys(tc.secret, tc.provider, newKey)
+		var refusal *bus.QueryError
+		require.ErrorAs(t, err, &refusal, name)
+		require.Equal(t, "400", refusal.Code, name)
+		require.Contains(t, refusal.Message, tc.want, name)
+	}
+}
+
+// A dispatcher with another admin key leaves stored keys alone and works.
+func TestKeysOfAnotherAdminKey(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	d := p.start("d1", p.emptyPool(adminKey))
+	_, err := p.addKeys(adminKey, "groq", newKey)
+	require.NoError(t, err)
+	stop(t, d)
+	p.start("d2", p.emptyPool("another-admin-key-9b8c"))
+	require.Zero(t, p.keysOf("d2", "groq"))
+}
+
+// keysOf is the number of usable keys that a dispatcher publishes.
+func (p *pipeline) keysOf(id, provider string) int {
+	p.t.Helper()
+	bucket, err := p.bus.Bucket(p.t.Context(), subject.StateBucket)
+	require.NoError(p.t, err)
+	e, err := bucket.Get(p.t.Context(), "dispatcher."+id)
+	require.NoError(p.t, err)
+	var s contract.DispatcherState
+	require.NoError(p.t, json.Unmarshal(e.Value, &s))
+	n := 0
+	for _, keys := range s.Providers[provider].Keys {
+		n += keys
+	}
+	return n
+}
+
+func (p *pipeline) eventually(ok func() bool) {
+	p.t.Helper()
+	require.Eventually(p.t, ok, testWait, poll)
+}
