@@ -1,0 +1,78 @@
+package dispatcher_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/catalog"
+	"hydrallm/shared/testkit/fakellm"
+)
+
+func (p *pipeline) models() *catalog.Copy {
+	p.t.Helper()
+	c, err := catalog.Follow(p.t.Context(), p.bus, nil)
+	require.NoError(p.t, err)
+	p.t.Cleanup(func() { require.NoError(p.t, c.Stop()) })
+	return c
+}
+
+// R-094, R-096: models are found at the start and on demand; a provider that does not answer keeps nobody waiting.
+func TestModelsAreDiscovered(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.upstream.Offer("first", "pro-model", "text-embedding-x")
+	models := p.models()
+	p.start("d", fmt.Sprintf(`
+providers: [{id: a, url: "%s/v1", key: key-of-a-1234}, {id: gone, url: "http://127.0.0.1:1/v1", key: k}, {id: empty, url: "%[1]s/v1", keys: []}]
+`, p.upstream.URL()))
+	p.eventually(func() bool {
+		l, ok := models.Book().Listing("a")
+		return ok && len(l.Models) == 3
+	})
+	m, ok := models.Book().Find("a", "text-embedding-x")
+	require.True(t, ok)
+	require.True(t, m.Embedding)
+	_, ok = models.Book().Listing("empty")
+	require.False(t, ok, "without a key nobody is asked")
+
+	p.upstream.Offer("first", "second")
+	var answer struct{ Status string }
+	require.NoError(t, p.bus.Query(t.Context(), "dispatcher", "refresh_models", nil, &answer))
+	require.Equal(t, "success", answer.Status)
+	p.eventually(func() bool { return len(models.Book().Providers("second")) == 1 })
+	require.Equal(t, map[string]int{"Bearer key-of-a-1234": 2}, p.upstream.Listings())
+}
+
+// R-164, R-165, R-166: a failed key is probed on demand once its rest is over, and comes back when the provider takes it.
+func TestKeysAreProbed(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.start("d", fmt.Sprintf(`
+providers: [{id: a, url: "%s/v1", keys: [key-number-one-of-a]}]
+upstreams: [{id: u, provider: a, model: real}]
+models: [{name: m, upstreams: [u]}]
+resilience: {cooldowns: {forbidden: 1h}}
+`, p.upstream.URL()))
+	p.upstream.Queue(fakellm.Error(401, "bad key"))
+	p.ask("r1", plainBody)
+	require.Equal(t, 503, p.await("r1").status)
+	require.Zero(t, p.keysOf("d", "a"))
+	probe := func(force bool) (r struct{ Probed, Recovered, Resting int }) {
+		require.NoError(t, p.bus.Query(t.Context(), "dispatcher", "probe", map[string]bool{"force": force}, &r))
+		return r
+	}
+	r := probe(false)
+	require.Zero(t, r.Probed, "R-167")
+	require.Equal(t, 1, r.Resting)
+	r = probe(true)
+	require.Equal(t, 1, r.Recovered)
+	p.ask("r2", plainBody)
+	require.Equal(t, 200, p.await("r2").status)
+
+	err := p.bus.Query(t.Context(), "dispatcher", "probe", "nonsense", nil)
+	var refusal *bus.QueryError
+	require.ErrorAs(t, err, &refusal)
+}
