@@ -52,7 +52,7 @@ func Of(a Answer) Verdict {
 // markers are byte sequences of which at least one is in every 2xx body that holds an error. Inside a JSON text the quotes would be escaped.
 var markers = [...][]byte{
 	[]byte(`"error"`), []byte(`"message"`), []byte(`"base_resp"`), []byte(`"errors"`), []byte(`"detail"`),
-	[]byte("insufficient_system_resource"), []byte("_FUNCTION_CALL"), []byte("_TOOL_CALL"), []byte(`"OTHER"`),
+	[]byte("insufficient_system_resource"), []byte("_FUNCTION_CALL"), []byte("_TOOL_CALL"), []byte("MALFORMED_"), []byte("_THOUGHT_SIGNATURE"), []byte(`"OTHER"`),
 }
 
 // suspect is a cheap test that lets sound events pass without reading their JSON.
@@ -90,7 +90,7 @@ func unfinished(body []byte) (c Class, reason string, found bool) {
 		}
 	}
 	switch r := root.Get("candidates.0.finishReason").Str; r {
-	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER":
+	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE", "OTHER":
 		return Misfire, "finish reason " + r, true
 	}
 	return "", "", false

@@ -54,13 +54,16 @@ func (d OpenAI) do(ctx context.Context, call upstream.Call, path string) (*upstr
 	return d.Client.Do(ctx, call)
 }
 
-// Operation puts the path of an operation behind a base URL, before its query.
+// Operation puts the path of an operation, which may have a query, behind a base URL, before the query of that.
 func Operation(base, path string) string {
 	url, query, found := strings.Cut(base, "?")
-	if found {
-		return url + path + "?" + query
+	switch {
+	case !found:
+		return base + path
+	case strings.Contains(path, "?"):
+		return url + path + "&" + query
 	}
-	return url + path
+	return url + path + "?" + query
 }
 
 // Native is a request in the words of a provider.
@@ -70,7 +73,7 @@ type Native struct {
 	Body   []byte
 }
 
-// Translator puts chat completions into another protocol and back. It is pure code: no network, no clock, no state of its own.
+// Translator puts chat completions into another protocol and back. It is pure code: no network, no state of its own.
 type Translator interface {
 	// Authorize sets the credentials.
 	Authorize(h http.Header, key string)

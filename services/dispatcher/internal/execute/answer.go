@@ -54,7 +54,7 @@ func (a *attempt) passJSON(ctx context.Context, resp *upstream.Response, r io.Re
 		return classify.Ended(classify.ErrEmptyAnswer)
 	}
 	a.countUsage(stream.UsageOf(body))
-	if a.req.Stream {
+	if a.req.stream() {
 		return a.deliver(ctx, contentEvents, stream.Synthesize(nil, body, a.streamOptions()))
 	}
 	return a.deliver(ctx, contentJSON, stream.Completion(body, a.streamOptions()))
@@ -134,7 +134,7 @@ func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) 
 }
 
 func (a *attempt) streamOptions() stream.Options {
-	o := stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.IncludeUsage, Choices: a.req.Choices}
+	o := stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.chat.IncludeUsage, Choices: a.req.chat.Choices}
 	if !a.job.Request.Decision.Catalogue {
 		a.disclose(&o)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/compat"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/contract"
@@ -159,8 +160,7 @@ func usageStatus(v classify.Verdict) string {
 
 // exchange makes the call and passes a good answer on.
 func (a *attempt) exchange(ctx context.Context) classify.Verdict {
-	call := a.build(ctx)
-	resp, err := a.Channel.Dialect.Chat(ctx, call)
+	resp, err := a.send(ctx)
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 		return a.unfit(bad)
 	}
@@ -174,6 +174,9 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	}
 	body, kind, err := sniff(resp)
 	switch {
+	case a.req.embed != nil && err == nil:
+		defer resp.Close()
+		return a.passVectors(ctx, resp, body)
 	case err != nil:
 		defer resp.Close() // before it is closed, or the call would count as cancelled
 		return a.cutOff(ctx, resp.Context(), err)
@@ -186,6 +189,19 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 		defer resp.Close()
 		return never(a.judge(ctx, resp, body))
 	}
+}
+
+// send makes the call in the dialect of the channel.
+func (a *attempt) send(ctx context.Context) (*upstream.Response, error) {
+	call := a.build(ctx)
+	if a.req.embed == nil {
+		return a.Channel.Dialect.Chat(ctx, call)
+	}
+	resp, err := a.Channel.Dialect.Embed(ctx, call)
+	if errors.Is(err, dialect.ErrUnsupported) {
+		return nil, &openai.RequestError{Message: "The provider " + quoted(a.Channel.Provider) + " offers no embeddings", Param: "model"}
+	}
+	return resp, err
 }
 
 // unfit is the verdict on a request that can't be put into the dialect of the channel. No call was made; another channel may take it.
@@ -231,7 +247,7 @@ func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer
 
 // build prepares the request for the channel, from the client's body each time.
 func (a *attempt) build(ctx context.Context) upstream.Call {
-	body := a.req.AppendUpstream(nil, openai.Rewrite{Model: a.Model, Patch: a.Patch})
+	body := a.req.appendUpstream(nil, openai.Rewrite{Model: a.Model, Patch: a.Patch})
 	if a.NoImages {
 		body, a.omitted = compat.WithoutImages(body)
 	}
@@ -240,7 +256,7 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 		header = http.Header{}
 	}
 	header.Set("Content-Type", "application/json")
-	if a.req.Stream {
+	if a.req.stream() {
 		header.Set("Accept", "text/event-stream")
 	} else {
 		header.Set("Accept", "application/json")
@@ -256,7 +272,7 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 		}
 	}
 	return upstream.Call{
-		URL: a.Channel.URL, Key: key, Header: header, Body: body, Stream: a.req.Stream,
+		URL: a.Channel.URL, Key: key, Header: header, Body: body, Stream: a.req.stream(),
 		HeadersTimeout: a.Channel.HeadersTimeout, RequestTimeout: a.Channel.RequestTimeout,
 	}
 }

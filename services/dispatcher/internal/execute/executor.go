@@ -12,7 +12,6 @@ import (
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
-	"hydrallm/shared/openai"
 )
 
 // Limits are the resilience settings that apply to every request.
@@ -85,7 +84,7 @@ type Outcome struct {
 type run struct {
 	*Executor
 	job      Job
-	req      *openai.Request
+	req      question
 	sink     Sink
 	chain    *Chain
 	usage    contract.Usage
@@ -131,11 +130,9 @@ func (r *run) answer(ctx context.Context) error {
 	if r.chain, err = r.Planner.Plan(r.job.Request.Decision, r.job.Request.Stream); err != nil {
 		return err
 	}
-	req, err := openai.ScanRequest(r.job.Body)
-	if err != nil {
+	if r.req, err = scan(r.job); err != nil {
 		return &fault.Fault{Kind: fault.Invalid, Message: "The request body is not valid JSON", Cause: err}
 	}
-	r.req = req
 	for {
 		c, ok := r.claim(ctx)
 		if !ok {

@@ -24,7 +24,7 @@ var errGraceOver = errors.New("finished, and nothing more came")
 // passEvents passes an event stream on. It returns when the stream has ended, one way or the other.
 func (a *attempt) passEvents(ctx context.Context, resp *upstream.Response, body io.Reader) classify.Verdict {
 	defer resp.Close()
-	if !a.req.Stream {
+	if !a.req.stream() {
 		return a.collect(ctx, resp, body)
 	}
 	b := takeBuffers(body)
