@@ -19,7 +19,7 @@ type Source struct {
 func (s Source) Rules(premium, free []string) Rules {
 	return Rules{
 		Gemini:  s.Vendor == "gemini" || s.Dialect == "gemini",
-		Local:   s.Dialect == "ollama" || s.Vendor == "lmstudio",
+		Local:   s.Dialect == "ollama" || s.Vendor == "lmstudio" || s.Vendor == "llamacpp",
 		Premium: premium, Free: free,
 	}
 }

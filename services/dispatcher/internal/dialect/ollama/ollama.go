@@ -1,0 +1,106 @@
+package ollama
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"net/http"
+	"strings"
+	"sync"
+
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/upstream"
+)
+
+// Dialect speaks to servers whose base URL ends with /v1; their native operations are beside it. It is safe for concurrent use.
+type Dialect struct {
+	client dialect.Client
+	plain  dialect.OpenAI
+
+	mu     sync.Mutex
+	models map[modelKey]*state
+}
+
+var _ dialect.Dialect = (*Dialect)(nil)
+
+// New makes a dialect that calls through the client.
+func New(client dialect.Client) *Dialect {
+	return &Dialect{client: client, plain: dialect.OpenAI{Client: client}, models: map[modelKey]*state{}}
+}
+
+// Chat passes the call on, or makes it a native one when the window must be raised.
+func (d *Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+	window := d.window(ctx, call)
+	if window == 0 {
+		return d.plain.Chat(ctx, call)
+	}
+	body, err := Request(call.Body, window, call.Stream)
+	if err != nil {
+		return nil, err
+	}
+	call.URL, call.Body = native(call.URL, "/api/chat"), body
+	if call.Stream {
+		call.Header.Set("Accept", "application/x-ndjson")
+	}
+	authorize(call)
+	resp, err := d.client.Do(ctx, call)
+	if err != nil || resp.Status/100 != 2 || strings.Contains(resp.Header.Get("Content-Type"), "html") {
+		return resp, err
+	}
+	translate(resp, call.Stream)
+	return resp, nil
+}
+
+// Embed passes the call on.
+func (d *Dialect) Embed(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+	return d.plain.Embed(ctx, call)
+}
+
+// translate makes a native answer look as if it came from the other endpoint.
+func translate(resp *upstream.Response, stream bool) {
+	id := newID()
+	resp.Header = resp.Header.Clone()
+	resp.Header.Del("Content-Length")
+	resp.Length = -1
+	if stream {
+		resp.Header.Set("Content-Type", "text/event-stream")
+		resp.Body = Events(resp.Body, id)
+		return
+	}
+	resp.Header.Set("Content-Type", "application/json")
+	resp.Body = whole(resp.Body, id)
+}
+
+// native gives the address of a native operation of the server with this base URL.
+func native(base, path string) string {
+	address, query, found := strings.Cut(base, "?")
+	address = strings.TrimSuffix(strings.TrimRight(address, "/"), "/v1")
+	if found {
+		address += "?" + query
+	}
+	return dialect.Operation(address, path)
+}
+
+func authorize(call upstream.Call) {
+	if call.Key != "" {
+		call.Header.Set("Authorization", "Bearer "+call.Key)
+	}
+}
+
+// newID names an answer; native ones have no name.
+func newID() string {
+	var b [12]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return hex.EncodeToString(b[:])
+}
+
+// jsonHeader is what a question about the server is sent with: the operator's headers, but not what belongs to the chat.
+func jsonHeader(h http.Header) http.Header {
+	h = h.Clone()
+	if h == nil {
+		h = http.Header{}
+	}
+	h.Set("Accept", "application/json")
+	h.Set("Content-Type", "application/json")
+	return h
+}
