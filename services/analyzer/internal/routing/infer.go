@@ -25,7 +25,9 @@ var keywords = []struct{ word, id string }{
 	{"openclaw", "openclaw"},
 }
 
-func isPreset(folded string) bool { return slices.Contains(presets, folded) }
+func hinted(id string) bool {
+	return slices.ContainsFunc(keywords, func(k struct{ word, id string }) bool { return k.id == id })
+}
 
 // inferred finds the place of a model that the client named without one. The model is forwarded as asked.
 func (c *choice) inferred(name, folded string) (contract.Decision, error) {
@@ -41,7 +43,7 @@ func (c *choice) inferred(name, folded string) (contract.Decision, error) {
 	}
 	p := c.exact[id]
 	if p == nil {
-		return contract.Decision{}, notConfigured(name, kindOf(id), id)
+		return contract.Decision{}, notConfigured(name, id)
 	}
 	d := named(p, name)
 	d.Named = !strings.Contains(folded, "ollama") // such a name is that of the agent, which finds a model for it
@@ -54,9 +56,17 @@ func named(p *place, model string) contract.Decision {
 	return d
 }
 
-// discovered finds a model that some place is known to offer, in the spelling of that place (B-14).
+// discovered finds a model that some place is known to offer, in the spelling of that place (B-14). Until its discovery has answered, a place
+// has the models that the configuration names.
 func (c *choice) discovered(name string) (d contract.Decision, ok bool) {
-	p, m := c.find(name, func(catalog.Model) bool { return true })
+	anything := func(catalog.Model) bool { return true }
+	p, m := c.find(name, anything)
+	if p == nil {
+		p, m = c.search(anything, func(p *place) (catalog.Model, bool) {
+			_, answered := c.Book.Listing(p.id)
+			return catalog.Model{ID: name}, !answered && (name == p.defaults.Free || name == p.defaults.Premium)
+		})
+	}
 	if p == nil {
 		return d, false
 	}
@@ -102,12 +112,13 @@ func (c *choice) findFolded(p *place, name string) (catalog.Model, bool) {
 	return catalog.Model{}, false
 }
 
-// begun gives the place, other than a preset, whose id is the first word of the name, as mistral is of mistral-large; the longest id counts.
+// begun gives the place whose id is the first word of the name, as mistral is of mistral-large, unless keywords lead to it anyway; the
+// longest id counts.
 func (c *choice) begun(folded string) *place {
 	var best *place
 	for _, p := range c.ordered {
 		rest, ok := strings.CutPrefix(folded, p.folded)
-		if ok && !p.preset && wordEnds(p.folded, rest) && (best == nil || len(p.folded) > len(best.folded)) {
+		if ok && !p.hinted && wordEnds(p.folded, rest) && (best == nil || len(p.folded) > len(best.folded)) {
 			best = p
 		}
 	}

@@ -3,6 +3,7 @@ package routing
 import (
 	"strings"
 
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 )
 
@@ -49,7 +50,7 @@ func (c *choice) addressed(name string) (d contract.Decision, ok bool, err error
 		p, model := c.split(rest + "/")
 		if p == nil || !p.agent {
 			agent, _, _ := strings.Cut(rest, "/")
-			return d, false, notConfigured(name, "local agent", agent)
+			return d, false, noAgent(name, agent)
 		}
 		return c.strict(p, strings.TrimSuffix(model, "/")), true, nil
 	}
@@ -59,12 +60,12 @@ func (c *choice) addressed(name string) (d contract.Decision, ok bool, err error
 	if p, model := c.split(name); p != nil {
 		return c.strict(p, model), true, nil
 	}
-	if preset := strings.ToLower(first); isPreset(preset) {
+	if preset := strings.ToLower(first); config.Known(preset) {
 		// A provider of providers may offer a model with just this name.
 		if d, ok := c.discovered(name); ok {
 			return d, true, nil
 		}
-		return d, false, notConfigured(name, kindOf(preset), preset)
+		return d, false, notConfigured(name, preset)
 	}
 	return d, false, nil
 }

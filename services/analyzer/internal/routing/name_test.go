@@ -19,7 +19,7 @@ func TestStrict(t *testing.T) {
 		"gemini/gemini-1.5-pro": true, "gemini/auto": true, "GEMINI/auto": true, "groq/llama-3.3-70b": true,
 		"local-agent/ollama/llama3": true, "opencode/github-copilot/gpt-4o": true,
 		"auto": false, "default": false, "mllm/auto": false, "gpt-4o": false, "gemini-1.5-pro": false, "groq": false,
-		"openrouter/google/gemini-x": false, // a provider's name anywhere else does not count
+		"some-router/google/gemini-x": false, // a provider's name anywhere else does not count
 	} {
 		t.Run(model, func(t *testing.T) {
 			t.Parallel()
@@ -88,7 +88,7 @@ func TestNames(t *testing.T) {
 		"an own agent begins it":      {"shelf:7b", "agent shelf [shelf:7b] model_hint named"},
 		"a digit ends a word":         {"mistral7b", "Mistral [mistral7b] model_hint named"},
 		"a slash before a provider":   {"/groq/x", "groq [/groq/x] model_hint named"},
-		"a provider that is no first": {"openrouter/google/gemini-x", "gemini [openrouter/google/gemini-x] model_hint named"},
+		"a provider that is no first": {"some-router/google/gemini-x", "gemini [some-router/google/gemini-x] model_hint named"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -110,6 +110,7 @@ func TestNamesThatLeadNowhere(t *testing.T) {
 		"unknown":                         {"no-such-model", []string{"`no-such-model` does not exist"}},
 		"a letter goes on":                {"mistrals-model", []string{"`mistrals-model`"}},
 		"a preset":                        {"gemini/x", []string{"`gemini/x`", "the provider gemini is not configured"}},
+		"a preset that needs a file":      {"openrouter/google/gemini-x", []string{"the provider openrouter is not configured"}},
 		"a preset in another case":        {"Gemini/auto", []string{"the provider gemini is not configured"}},
 		"an agent":                        {"opencode/x", []string{"the local agent opencode is not configured"}},
 		"LOCAL-AGENT with none":           {"LOCAL-AGENT/OPENCODE/x", []string{"the local agent OPENCODE is not configured"}},
@@ -154,6 +155,11 @@ func TestDiscoveredModels(t *testing.T) {
 			offer("ollama", m("llama3:8b"))
 		return w
 	}
+	declared := func() *world {
+		w := vendors()
+		w.cfg.Providers[1].DefaultModels.Free = "openai/of-groq"
+		return w
+	}
 	tests := map[string]struct {
 		model string
 		world *world
@@ -173,6 +179,9 @@ func TestDiscoveredModels(t *testing.T) {
 		"an alias comes first":            {"gpt-4o", known(), "gemini [gemini-2.5-pro] model_hint"},
 		"an alias without a target":       {"gpt-4o", known().without("gemini"), "router [gpt-4o] model_hint named"},
 		"a strict name is taken as it is": {"router/X", known(), "router [X] model_hint strict named"},
+		"the configuration names it":      {"openai/of-groq", declared(), "groq [openai/of-groq] model_hint named"},
+		"discovery does not know it":      {"openai/of-groq", declared().offer("groq", m("other")), ""},
+		"named for an agent":              {"llama3", vendors(), "agent ollama [llama3] model_hint named"},
 		"a listing of nobody counts not":  {"foreign", known().offer("foreigner", m("foreign")), ""},
 	}
 	for name, tt := range tests {

@@ -2,10 +2,10 @@ package routing
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"unicode"
 
+	"hydrallm/shared/config"
 	"hydrallm/shared/fault"
 )
 
@@ -39,20 +39,19 @@ func notFound(name string) error {
 	return noModel(fmt.Sprintf("The model `%s` does not exist", Shown(name)))
 }
 
-// notConfigured refuses a name that leads to something that is not there.
-func notConfigured(name, kind, id string) error {
-	if id == "" {
-		return notFound(name)
+// notConfigured refuses a name that leads to a well-known provider that is not there.
+func notConfigured(name, id string) error {
+	if p := (config.Provider{ID: id}); p.Agent() {
+		return noAgent(name, id)
 	}
-	return noModel(fmt.Sprintf("The model `%s` does not exist: the %s %s is not configured", Shown(name), kind, Shown(id)))
+	return noModel(fmt.Sprintf("The model `%s` does not exist: the provider %s is not configured", Shown(name), id))
 }
 
-// kindOf says what a preset is, for people.
-func kindOf(preset string) string {
-	if slices.Contains(agents, preset) {
-		return "local agent"
+func noAgent(name, agent string) error {
+	if agent == "" {
+		return notFound(name)
 	}
-	return "provider"
+	return noModel(fmt.Sprintf("The model `%s` does not exist: the local agent %s is not configured", Shown(name), Shown(agent)))
 }
 
 func nothingConfigured() error {

@@ -52,15 +52,9 @@ type place struct {
 	id       string
 	folded   string
 	agent    bool
-	preset   bool // one of the well-known ids
+	hinted   bool // keywords lead to it
 	defaults catalog.Defaults
 }
-
-// presets are the provider ids that are known without being configured.
-var presets = []string{"gemini", "groq", "cerebras", "ollama", "opencode", "openclaw"}
-
-// agents are the ids and the dialects of local agents.
-var agents = []string{"ollama", "opencode", "openclaw"}
 
 // New makes a router for a configuration. Names in the routing settings that lead nowhere are left out.
 func New(cfg *config.Config) *Router {
@@ -100,8 +94,7 @@ func New(cfg *config.Config) *Router {
 
 func (r *Router) add(p *config.Provider) {
 	at := &place{
-		id: p.ID, folded: strings.ToLower(p.ID), preset: slices.Contains(presets, p.ID),
-		agent:    slices.Contains(agents, p.ID) || slices.Contains(agents, p.Dialect),
+		id: p.ID, folded: strings.ToLower(p.ID), agent: p.Agent(), hinted: hinted(p.ID),
 		defaults: catalog.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
 	}
 	r.exact[p.ID] = at
