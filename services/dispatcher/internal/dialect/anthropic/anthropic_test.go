@@ -36,7 +36,7 @@ func TestOverTheWire(t *testing.T) {
 			w.Header().Set(name, f.Header.Get(name))
 		}
 		w.WriteHeader(f.Status)
-		w.Write(f.Body)
+		_, _ = w.Write(f.Body)
 	}))
 	t.Cleanup(server.Close)
 	client := upstream.New(upstream.Config{})

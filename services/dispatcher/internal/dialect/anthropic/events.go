@@ -82,7 +82,7 @@ func (s *events) next() {
 		s.err = err
 	case e.Data != nil:
 		s.event(&e)
-	case bytes.HasPrefix(e.Raw, []byte{':'}):
+	case bytes.HasPrefix(bytes.TrimLeft(e.Raw, "\r\n"), []byte{':'}): // half a line end may come before it
 		s.comment()
 	}
 	s.rest = s.out

@@ -1,10 +1,10 @@
 package anthropic
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"hash/fnv"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode"
 
@@ -19,6 +19,7 @@ type conversation struct {
 	systemAsIs bool // the blocks have more than text
 	turns      []turn
 	called     []string // names of the tools that were called, each once
+	isCalled   map[string]bool
 }
 
 // turn is all that one side says before the other does.
@@ -155,7 +156,8 @@ func (c *conversation) toolUse(place string, call map[string][]byte) (block, err
 	if !ok {
 		return block{}, refuse(openai.CodeInvalidValue, place+".function.arguments", "must be a JSON object for this provider")
 	}
-	if !slices.Contains(c.called, name) {
+	if !c.isCalled[name] {
+		c.isCalled[name] = true
 		c.called = append(c.called, name)
 	}
 	return block{"tool_use", typed("tool_use").set("id", quote(toolID(id))).set("name", function["name"]).set("input", input).end()}, nil
@@ -188,9 +190,8 @@ func toolID(id string) string {
 	if clean == id {
 		return id
 	}
-	hash := fnv.New64a()
-	hash.Write([]byte(id))
-	return clean + "_" + strconv.FormatUint(hash.Sum64(), 36)
+	sum := sha256.Sum256([]byte(id))
+	return clean + "_" + hex.EncodeToString(sum[:6])
 }
 
 func (c *conversation) toolMessage(place string, m map[string][]byte) error {

@@ -32,7 +32,7 @@ func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 	if !rawjson.Valid(body) {
 		return dialect.Native{}, &openai.RequestError{Message: "The request body is not valid JSON.", Code: openai.CodeInvalidJSON}
 	}
-	r := request{in: object(body)}
+	r := request{in: object(body), chat: conversation{isCalled: map[string]bool{}}}
 	if len(inner(r.in["model"])) == 0 {
 		return dialect.Native{}, refuse(openai.CodeMissing, "model", "is missing")
 	}

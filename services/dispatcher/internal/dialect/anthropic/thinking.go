@@ -30,13 +30,13 @@ func endDetail(f fields, index int) []byte {
 // OpenRouter streams them. Entries of other makers and entries without a signature are left out: the API refuses them.
 func thinkingBlocks(details []byte) []block {
 	var blocks []block
-	var piece struct{ index, thought, signature string } // of the block that is being put together
+	var index string // of the block that is being put together
+	var thought, signature []byte
 	flush := func() {
-		if piece.signature != "" {
-			b := typed("thinking").set("thinking", quote(piece.thought)).set("signature", quote(piece.signature)).end()
-			blocks = append(blocks, block{"thinking", b})
+		if len(inner(signature)) > 0 {
+			blocks = append(blocks, block{"thinking", typed("thinking").set("thinking", quoted(thought)).set("signature", signature).end()})
 		}
-		piece.thought, piece.signature = "", ""
+		thought, signature = thought[:0], nil
 	}
 	for e := range rawjson.Elements(details) {
 		entry := object(e.Of(details))
@@ -45,12 +45,12 @@ func thinkingBlocks(details []byte) []block {
 		}
 		switch rawjson.Text(entry["type"]) {
 		case "reasoning.text":
-			if index := string(entry["index"]); index != piece.index || piece.signature != "" {
+			if i := string(entry["index"]); i != index || len(inner(signature)) > 0 {
 				flush()
-				piece.index = index
+				index = i
 			}
-			piece.thought += rawjson.Text(entry["text"])
-			piece.signature = rawjson.Text(entry["signature"])
+			thought = append(thought, inner(entry["text"])...)
+			signature = entry["signature"]
 		case "reasoning.encrypted":
 			flush()
 			if data := entry["data"]; len(inner(data)) > 0 {

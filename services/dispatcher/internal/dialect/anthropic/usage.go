@@ -55,8 +55,11 @@ func (u *usage) appendTo(dst []byte) []byte {
 		name string
 		n    int64
 	}{
-		{`{"prompt_tokens":`, prompt}, {`,"completion_tokens":`, u.output.n}, {`,"total_tokens":`, prompt + u.output.n},
-		{`,"prompt_tokens_details":{"cached_tokens":`, u.cacheRead.n}, {`,"cache_write_tokens":`, u.cacheWrite.n},
+		{`{"prompt_tokens":`, prompt},
+		{`,"completion_tokens":`, u.output.n},
+		{`,"total_tokens":`, prompt + u.output.n},
+		{`,"prompt_tokens_details":{"cached_tokens":`, u.cacheRead.n},
+		{`,"cache_write_tokens":`, u.cacheWrite.n},
 	} {
 		dst = strconv.AppendInt(append(dst, member.name...), member.n, 10)
 	}
