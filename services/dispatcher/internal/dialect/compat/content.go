@@ -79,7 +79,7 @@ func (r *request) onePart() (said rawjson.Span) {
 		start := r.s.Pos()
 		first := r.s.Kind()
 		value := r.s.Skip()
-		keep := r.inPart == nil || contains(r.inPart, name)
+		keep := (r.inPart == nil || contains(r.inPart, name)) && !contains(r.foreign, name)
 		switch string(name) {
 		case "type":
 			kind = value

@@ -105,32 +105,32 @@ func (h *history) call(first bool) {
 		return
 	}
 	var p place
-	var id string
+	var id []byte
 	for h.s.Member() {
 		p.comma = true
 		switch string(h.s.Key()) {
 		case "id":
-			id = rawjson.Text(h.s.Skip().Of(h.body))
+			id = h.s.Skip().Of(h.body)
 		case "extra_content":
 			p.extra = h.s.Skip()
 		default:
 			h.s.Skip()
 		}
 	}
-	if h.s.Failed() || signatureOf(p.extra.Of(h.body)) != "" {
+	if h.s.Failed() || len(rawSignature(p.extra.Of(h.body))) > len(`""`) {
 		return
 	}
 	p.closing = h.s.Pos() - 1
-	if known := h.memory.Signature(id); known != "" {
+	if known := h.memory.Signature(rawjson.Text(id)); known != "" {
 		p.sign(&h.edits, h.body, known)
 	} else if first {
 		h.unsigned = append(h.unsigned, p)
 	}
 }
 
-// signatureOf gives the signature in an extra_content, or "".
-func signatureOf(extra []byte) string {
-	return rawjson.Text(rawjson.Get(rawjson.Get(extra, "google"), "thought_signature"))
+// rawSignature gives the signature in an extra_content as it is written, or nil.
+func rawSignature(extra []byte) []byte {
+	return rawjson.Get(rawjson.Get(extra, "google"), "thought_signature")
 }
 
 // sign adds a signature to a call. What else is in its extra_content stays.

@@ -1,6 +1,10 @@
 package compat
 
-import "hydrallm/shared/openai/rawjson"
+import (
+	"slices"
+
+	"hydrallm/shared/openai/rawjson"
+)
 
 // roleOf gives the role that a raw JSON string names.
 func roleOf(raw []byte) role {
@@ -25,7 +29,7 @@ type message struct {
 	closing int // offset of its closing brace
 	role    role
 	content content
-	calls   int  // tool calls, also one in the old form
+	calls   int  // of tools, also one in the old form that the vendor takes
 	noCalls bool // tool_calls is there and empty
 	toolID  []byte
 	named   bool // has a name that is not empty
@@ -56,6 +60,7 @@ func (r *request) messages() {
 // read reads the members of a message.
 func (r *request) read(m *message) {
 	r.fields = r.fields[:0]
+	oldCall := false // a call in the form that came before tool_calls
 	for r.s.Member() {
 		f := member{name: r.s.Key(), key: r.s.KeySpan()}
 		start := r.s.Pos()
@@ -69,9 +74,7 @@ func (r *request) read(m *message) {
 			m.calls += n
 			m.noCalls = n == 0 && isArray
 		case "function_call":
-			if r.s.Kind() == '{' {
-				m.calls++
-			}
+			oldCall = r.s.Kind() == '{'
 			r.s.Skip()
 		case "tool_call_id":
 			m.toolID = r.s.Skip().Of(r.body)
@@ -85,8 +88,20 @@ func (r *request) read(m *message) {
 		f.value = rawjson.Span{Start: start, End: r.s.Pos()}
 		r.fields = append(r.fields, f)
 	}
+	if oldCall && r.takesMember(m.role, "function_call") {
+		m.calls++
+	}
+	if m.role != assistantRole {
+		m.calls = 0 // only the assistant makes calls
+	}
 	m.closing = r.s.Pos() - 1
 	r.hasCalls = r.hasCalls || m.calls > 0
+}
+
+// takesMember says whether a message of this role may have a member.
+func (r *request) takesMember(in role, name string) bool {
+	takes := r.inMessage[in]
+	return takes == nil || slices.Contains(takes, name)
 }
 
 // isEmpty says whether a message says nothing and the vendor refuses that.
@@ -156,9 +171,9 @@ func (r *request) nameTool(m *message, c *items) {
 	if m.toolID == nil {
 		return
 	}
-	for i := len(r.calls) - 1; i >= 0; i-- {
-		if string(r.calls[i].id) == string(m.toolID) {
-			r.slotFor("name", m, c).put(&r.edits, "name", string(r.calls[i].name))
+	for _, made := range slices.Backward(r.calls) {
+		if string(made.id) == string(m.toolID) {
+			r.slotFor("name", m, c).put(&r.edits, "name", string(made.name))
 			return
 		}
 	}

@@ -23,7 +23,7 @@ func (s *Signatures) Observe(chunkOrBody []byte) {
 			calls := rawjson.Get(rawjson.Get(choice.Of(choices), name), "tool_calls")
 			for span := range rawjson.Elements(calls) {
 				call := span.Of(calls)
-				s.Learn(rawjson.Text(rawjson.Get(call, "id")), signatureOf(rawjson.Get(call, "extra_content")))
+				s.Learn(rawjson.Text(rawjson.Get(call, "id")), rawjson.Text(rawSignature(rawjson.Get(call, "extra_content"))))
 			}
 		}
 	}

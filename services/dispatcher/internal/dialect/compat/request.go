@@ -2,6 +2,7 @@ package compat
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -120,9 +121,9 @@ func (r *request) isKept(m *member) bool { return r.keeps != nil && r.keeps(stri
 
 // value gives the raw value of a member, or nil.
 func (r *request) value(name string) []byte {
-	for i := len(r.members) - 1; i >= 0; i-- {
-		if string(r.members[i].name) == name {
-			return r.members[i].value.Of(r.body)
+	for _, m := range slices.Backward(r.members) {
+		if string(m.name) == name {
+			return m.value.Of(r.body)
 		}
 	}
 	return nil
@@ -151,6 +152,10 @@ func (r *request) stays(m *member) bool {
 		if !r.tools || r.silenced() {
 			return false
 		}
+	case "response_format":
+		if r.noJSONMode && rawjson.Is(rawjson.Get(value, "type"), "json_object") {
+			return false
+		}
 	case "reasoning_format":
 		if r.reasoningFormat && rawjson.Is(value, "raw") && (r.tools || r.given("response_format")) {
 			r.edits.replace(m.value.Start, m.value.End, `"parsed"`)
@@ -175,14 +180,7 @@ func (r *request) stays(m *member) bool {
 	return !contains(r.leaves, m.name) && (r.takes == nil || contains(r.takes, m.name))
 }
 
-func contains(names []string, name []byte) bool {
-	for _, n := range names {
-		if n == string(name) {
-			return true
-		}
-	}
-	return false
-}
+func contains(names []string, name []byte) bool { return slices.Contains(names, string(name)) }
 
 // limitStays moves the bound of the answer to the only name that the vendor has for it. Where both are given, OpenAI heeds
 // max_completion_tokens.
@@ -190,13 +188,14 @@ func (r *request) limitStays(m *member) bool {
 	if r.limit == "" {
 		return true
 	}
-	bound := r.value("max_completion_tokens")
+	newer, older := r.value("max_completion_tokens"), r.value("max_tokens")
+	bound := newer
 	if !r.given("max_completion_tokens") && r.given("max_tokens") {
-		bound = r.value("max_tokens")
+		bound = older
 	}
 	switch {
 	case string(m.name) == r.limit:
-		if bound != nil && string(bound) != string(m.value.Of(r.body)) {
+		if newer != nil && older != nil && string(bound) != string(m.value.Of(r.body)) {
 			r.edits.replace(m.value.Start, m.value.End, string(bound))
 		}
 		return true

@@ -136,6 +136,9 @@ var members = []golden{
 	{"one function", "lmstudio", request(hi, `,"tools":[`+tool+`],"tool_choice":{"type":"function","function":{"name":"f"}}`), request(hi, `,"tools":[`+tool+`],"tool_choice":"required"`)},
 	{"any", "lmstudio", request(hi, `,"tools":[`+tool+`],"tool_choice":"any"`), request(hi, `,"tools":[`+tool+`],"tool_choice":"required"`)},
 
+	{"JSON without a schema", "lmstudio", request(hi, `,"response_format":{"type":"json_object"}`), request(hi, ``)},
+	{"JSON with a schema", "lmstudio", request(hi, `,"response_format":{"type":"json_schema","json_schema":{}}`), ``},
+
 	// 3.7
 	{"everything", "openrouter", request(hi, `,"provider":{"order":[]},"reasoning":{"effort":"high"},"max_tokens":1,"tools":[]`), ``},
 	{"everything", "", request(hi, `,"max_tokens":1,"x":null,"tools":[]`), ``},

@@ -14,6 +14,7 @@ type rules struct {
 	choice  choice      // what becomes of tool_choice
 	usage   bool        // stream_options has include_usage and nothing else
 
+	noJSONMode      bool // response_format can't be json_object
 	fixedSampling   bool // some models refuse temperature and its like, see refusesSampling
 	reasoningFormat bool // reasoning_format has conditions
 	thinkingConfig  bool // extra_body.google.thinking_config does not go together with reasoning_effort
@@ -22,7 +23,7 @@ type rules struct {
 	inMessage map[role][]string // members that a message of this role may have; nil: all
 	inPart    []string          // members that a part of a content may have; nil: all
 	inCall    []string          // members that a tool call may have; nil: all
-	foreign   []string          // members that no message may have
+	foreign   []string          // members that no message and no part may have
 	reasoned  string            // name of the reasoning in a message of the assistant, "reasoning" or "reasoning_content"; "" = as given
 	replays   bool              // the reasoning must be there again when the history has tool calls
 	noPrompt  bool              // the role developer is not known: such messages are of the system

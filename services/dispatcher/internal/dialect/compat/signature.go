@@ -78,6 +78,13 @@ func (s *Signatures) Signature(toolCallID string) string {
 	return call.signature
 }
 
+// Len is the number of calls that are remembered.
+func (s *Signatures) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.order.Len()
+}
+
 func (s *Signatures) forget(e *list.Element) {
 	call := s.order.Remove(e).(*signed)
 	delete(s.calls, call.id)

@@ -25,7 +25,7 @@ func (r idRule) replace(raw []byte) string {
 	}
 	inner := raw[1 : len(raw)-1]
 	switch {
-	case r.exact > 0 && !(len(inner) == r.exact && isAlphanumeric(inner)):
+	case r.exact > 0 && (len(inner) != r.exact || !isAlphanumeric(inner)):
 		return shortID(rawjson.Text(raw), r.exact)
 	case r.most > 0 && len(inner) > r.most:
 		return shortID(rawjson.Text(raw), longID)

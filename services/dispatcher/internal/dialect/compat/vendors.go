@@ -24,7 +24,7 @@ var foreignMembers = []string{
 	"usage",
 }
 
-// foreignInMessages are members that answers of other vendors have, and that clients send back with the history.
+// foreignInMessages are members of messages and their parts that answers of other vendors have, and that clients send back with the history.
 var foreignInMessages = []string{
 	"cache_control", "extra_content", "provider_specific_fields", "reasoning", "reasoning_content", "reasoning_details", "thinking",
 	"thinking_blocks",
@@ -35,10 +35,7 @@ var vendors = map[string]*rules{
 	// Refuses unknown members, in messages too, and max_tokens for models that reason.
 	"openai": {
 		leaves: foreignMembers, limit: "max_completion_tokens", fixedSampling: true, choice: choice{allowed: true},
-		foreign: foreignInMessages,
-		inPart:  []string{"type", "text", "image_url", "input_audio", "file", "refusal"},
-		inCall:  []string{"id", "type", "function", "custom"},
-		ids:     idRule{most: 40},
+		foreign: foreignInMessages, inCall: []string{"id", "type", "function", "custom"}, ids: idRule{most: 40},
 	},
 	// The endpoint for OpenAI's protocol: 400 "Unknown name" for every member that it does not know.
 	"gemini": {
@@ -146,8 +143,8 @@ var vendors = map[string]*rules{
 	},
 	"vllm":     {noPrompt: true, marks: true},
 	"llamacpp": {limit: "max_tokens", noPrompt: true, marks: true},
-	// 400 for a tool_choice that is an object.
-	"lmstudio": {limit: "max_tokens", choice: choice{unnamed: true}, noPrompt: true, marks: true},
+	// 400 for a tool_choice that is an object, and for response_format json_object.
+	"lmstudio": {limit: "max_tokens", choice: choice{unnamed: true}, noJSONMode: true, noPrompt: true, marks: true},
 }
 
 // with is a copy of a table with further pairs.
