@@ -75,16 +75,17 @@ func TestAddKeys(t *testing.T) {
 	require.NotContains(t, g.log.String(), "Provider-Key")
 }
 
-// As many keys as there may be, each as long as it may be.
+// As many keys as there may be, one of them as long as it may be.
 func TestAddManyKeys(t *testing.T) {
 	t.Parallel()
 	g := setup(t, withAdmin)
 	questions := dispatch(t, g, func(asked) ([]byte, error) { return []byte(`{"status":"success","added_count":1000}`), nil }, "add_keys")
-	long := `"` + strings.Repeat("k", 4096) + `"`
-	list := strings.Repeat(long+",", 999) + long
+	list := strings.Repeat(`"key",`, 999) + `"` + strings.Repeat("k", 4096) + `"`
 	a := g.post("/v1/admin/keys", `{"provider":"p","keys":[`+list+`]}`)
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
-	require.Greater(t, len(receive(t, questions).data), 1000*4096)
+	var question struct{ Keys [][]byte }
+	require.NoError(t, json.Unmarshal(receive(t, questions).data, &question))
+	require.Len(t, question.Keys, 1000)
 	message, _ := requireError(t, g.post("/v1/admin/keys", `{"provider":"p","keys":[`+list+`,"k"]}`), http.StatusBadRequest)
 	require.Contains(t, message, "1000")
 	requireError(t, g.post("/v1/admin/keys", `{"provider":"p","keys":["`+strings.Repeat("k", 9<<20)+`"]}`), http.StatusRequestEntityTooLarge)

@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
+	"hydrallm/shared/contract"
+)
+
+// recorder is a tracer that keeps what it is told of its last span.
+type recorder struct {
+	noop.Tracer
+	span *span
+}
+
+type span struct {
+	noop.Span
+	name       string
+	attributes map[string]string
+}
+
+func (r *recorder) Start(ctx context.Context, name string, _ ...trace.SpanStartOption) (context.Context, trace.Span) {
+	r.span = &span{name: name, attributes: map[string]string{}}
+	return ctx, r.span
+}
+
+func (*span) IsRecording() bool { return true }
+
+func (s *span) SetAttributes(list ...attribute.KeyValue) {
+	for _, a := range list {
+		s.attributes[string(a.Key)] = a.Value.String()
+	}
+}
+
+// R-372: the span of a request says which operation it asks for.
+func TestOperationsAreTraced(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct{ name, body string }{
+		"/v1/chat/completions": {"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
+	}
+	require.Len(t, operations, len(tests))
+	for path, tt := range tests {
+		op := operationAt(path)
+		require.NotNil(t, op)
+		var req contract.Request
+		require.NoError(t, op.scan([]byte(tt.body), &req))
+		tracer := &recorder{}
+		api := New(Config{Tracer: tracer})
+		_, s := api.startSpan(&exchange{RequestCtx: &fasthttp.RequestCtx{}, api: api}, op, &req)
+		endSpan(s, fasthttp.StatusOK)
+		require.Equal(t, "POST "+path, tracer.span.name)
+		require.Equal(t, tt.name, tracer.span.attributes["gen_ai.operation.name"])
+		require.Equal(t, path, tracer.span.attributes["http.route"])
+		require.Equal(t, "m", tracer.span.attributes["gen_ai.request.model"])
+		require.Equal(t, "200", tracer.span.attributes["http.response.status_code"])
+	}
+	require.Nil(t, operationAt("/v1/models"))
+}
