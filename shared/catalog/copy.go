@@ -15,8 +15,8 @@ type Copy struct {
 	watch *bus.Watch
 }
 
-// Follow begins to watch and returns when the copy holds what is there now. changed may be nil; it is called after each later change, in the
-// goroutine of the watch. The caller must Stop the copy.
+// Follow begins to watch and returns when the copy holds what is there now. changed may be nil; it is called with the book after each
+// listing, those that are there already included, in the goroutine of the watch. The caller must Stop the copy.
 func Follow(ctx context.Context, b *bus.Bus, changed func(*Book)) (*Copy, error) {
 	bucket, err := b.Bucket(ctx, subject.CatalogBucket)
 	if err != nil {
