@@ -14,10 +14,10 @@ import (
 	"hydrallm/shared/topology"
 )
 
-// How long a service may take to answer an admin request, and one that makes it ask providers.
+// How long a service may take to answer an admin request, and one that makes it ask providers or store many things.
 const (
 	queryTime = 5 * time.Second
-	probeTime = time.Minute
+	slowTime = time.Minute
 )
 
 // admin serves the routes of operators. Nothing else of the request is looked at before the key, and there is no CORS.
@@ -64,7 +64,7 @@ func (a *API) adminAction(x *exchange, op string, question any) error {
 		return err
 	}
 	x.leaveBody()
-	return a.query(x, probeTime, topology.Dispatcher, op, question)
+	return a.query(x, slowTime, topology.Dispatcher, op, question)
 }
 
 // probe asks for a probe of keys, with force=true also of those whose cooldown has not passed.

@@ -55,7 +55,7 @@ func (a *API) addKeys(x *exchange) error {
 		}
 		question.Keys = append(question.Keys, sealed)
 	}
-	err = a.query(x, queryTime, topology.Dispatcher, "add_keys", question)
+	err = a.query(x, slowTime, topology.Dispatcher, "add_keys", question)
 	if f, ok := errors.AsType[*fault.Fault](err); ok && f.HTTPStatus == fasthttp.StatusNotFound { // the provider, not the route
 		f.HTTPStatus, f.Param = fasthttp.StatusBadRequest, "provider"
 	}
