@@ -17,7 +17,7 @@ import (
 // How long a service may take to answer an admin request, and one that makes it ask providers or store many things.
 const (
 	queryTime = 5 * time.Second
-	slowTime = time.Minute
+	slowTime  = time.Minute
 )
 
 // admin serves the routes of operators. Nothing else of the request is looked at before the key, and there is no CORS.
