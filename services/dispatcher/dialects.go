@@ -5,31 +5,40 @@ import (
 	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/services/dispatcher/internal/dialect/compat"
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
+	"hydrallm/services/dispatcher/internal/dialect/ollama"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/config"
 	"hydrallm/shared/openai"
 )
 
-// dialects makes what speaks to providers.
+// dialects makes what speaks to providers. What it holds is shared by all of them.
 type dialects struct {
 	client     *upstream.Client
 	signatures *compat.Signatures
+	ollama     *ollama.Dialect
+}
+
+func newDialects(client *upstream.Client) *dialects {
+	return &dialects{client: client, signatures: compat.NewSignatures(), ollama: ollama.New(client)}
 }
 
 // of gives the dialect of a provider. A request that is routed is fitted to its vendor; one for a catalogue model goes as it is.
-func (d dialects) of(p config.Provider, routed bool) dialect.Dialect {
+func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 	switch p.Dialect {
 	case "anthropic":
 		return dialect.Translated{Client: d.client, Translator: anthropic.Translator{}}
 	case "gemini":
 		return dialect.Translated{Client: d.client, Translator: gemini.Translator{}}
 	}
-	plain := dialect.OpenAI{Client: d.client}
-	if !routed {
-		return plain
+	var base dialect.Dialect = dialect.OpenAI{Client: d.client}
+	if p.Dialect == "ollama" {
+		base = d.ollama
 	}
-	return compat.Dialect{Dialect: plain, Vendor: plan.Vendor(p), Signatures: d.signatures, Keep: patched(p)}
+	if !routed {
+		return base
+	}
+	return compat.Dialect{Dialect: base, Vendor: plan.Vendor(p), Signatures: d.signatures, Keep: patched(p)}
 }
 
 // patched tells which members of a request the operator has set, and so nobody changes.

@@ -15,7 +15,6 @@ import (
 
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/classify"
-	"hydrallm/services/dispatcher/internal/dialect/compat"
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
@@ -91,7 +90,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Rest) { d.state.note(news{provider: provider, rest: r}) })
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
-	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: dialects{d.client, compat.NewSignatures()}.of})
+	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: newDialects(d.client).of})
 	if err != nil {
 		return nil, err
 	}
