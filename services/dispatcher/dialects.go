@@ -23,7 +23,8 @@ func newDialects(client *upstream.Client) *dialects {
 	return &dialects{client: client, signatures: compat.NewSignatures(), ollama: ollama.New(client)}
 }
 
-// of gives the dialect of a provider. A request that is routed is fitted to its vendor; one for a catalogue model goes as it is.
+// of gives the dialect of a provider. A request that is routed is fitted to its vendor. One for a catalogue model goes as it is, apart from the
+// signatures without which Gemini refuses a conversation with tools, and which clients lose.
 func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 	switch p.Dialect {
 	case "anthropic":
@@ -35,10 +36,11 @@ func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 	if p.Dialect == "ollama" {
 		base = d.ollama
 	}
-	if !routed {
+	vendor := plan.Vendor(p)
+	if !routed && vendor != "gemini" {
 		return base
 	}
-	return compat.Dialect{Dialect: base, Vendor: plan.Vendor(p), Signatures: d.signatures, Keep: patched(p)}
+	return compat.Dialect{AsIs: !routed, Dialect: base, Vendor: vendor, Signatures: d.signatures, Keep: patched(p)}
 }
 
 // patched tells which members of a request the operator has set, and so nobody changes.

@@ -16,6 +16,7 @@ type Dialect struct {
 	dialect.Dialect
 
 	Vendor     string
+	AsIs       bool                   // the request is the operator's affair: nothing but signatures is added to it (C-03)
 	Signatures *Signatures            // for Gemini, shared by all its models; nil: signatures are left to the client
 	Keep       func(name string) bool // says which members of the request the operator has set, see RequestKeeping; nil: none
 }
@@ -24,15 +25,17 @@ var _ dialect.Dialect = Dialect{}
 
 // Chat adapts the call to the vendor. The error is an *openai.RequestError when the body is not JSON.
 func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
-	body, err := RequestKeeping(d.Vendor, call.Body, d.Keep)
-	if err != nil {
-		return nil, err
+	if !d.AsIs {
+		body, err := RequestKeeping(d.Vendor, call.Body, d.Keep)
+		if err != nil {
+			return nil, err
+		}
+		call.Body = body
 	}
-	call.Body = body
 	if d.Vendor != gemini || d.Signatures == nil {
 		return d.Dialect.Chat(ctx, call)
 	}
-	call.Body = d.Signatures.Inject(body)
+	call.Body = d.Signatures.Inject(call.Body)
 	resp, err := d.Dialect.Chat(ctx, call)
 	if err != nil || resp.Status/100 != 2 {
 		return resp, err
