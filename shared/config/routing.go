@@ -17,11 +17,16 @@ type Routing struct {
 func defaultRouting() Routing {
 	return Routing{
 		Priority: presetIDs(), MaxTokensFast: 8192, Fast: []string{"groq", "cerebras"}, Large: "gemini", FinalFallback: "ollama",
-		Aliases: map[string]string{
-			"gpt-3.5-turbo": "gemini-2.5-flash", "gpt-4o-mini": "gemini-2.5-flash", "claude-3-haiku": "gemini-2.5-flash",
-			"gpt-4": "gemini-2.5-pro", "gpt-4o": "gemini-2.5-pro", "claude-3-opus": "gemini-2.5-pro", "claude-3-sonnet": "gemini-2.5-pro",
-		},
+		Aliases:    DefaultAliases(),
 		FreeModels: []string{}, PremiumModels: []string{},
+	}
+}
+
+// DefaultAliases are the aliases in force when the file has none.
+func DefaultAliases() map[string]string {
+	return map[string]string{
+		"gpt-3.5-turbo": "gemini-2.5-flash", "gpt-4o-mini": "gemini-2.5-flash", "claude-3-haiku": "gemini-2.5-flash",
+		"gpt-4": "gemini-2.5-pro", "gpt-4o": "gemini-2.5-pro", "claude-3-opus": "gemini-2.5-pro", "claude-3-sonnet": "gemini-2.5-pro",
 	}
 }
 

@@ -37,6 +37,9 @@ func (c *choice) resolve(name string, aliases bool) (contract.Decision, error) {
 		return d, err
 	}
 	if target, ok := c.alias(name, folded); ok && aliases {
+		if d, ok := c.discovered(name); ok && c.defaultAliases { // who really offers the model comes before what nobody asked to be in force
+			return d, nil
+		}
 		return c.aliased(name, folded, target)
 	}
 	return c.inferred(name, folded)

@@ -8,6 +8,7 @@ import (
 
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/catalog"
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 )
@@ -250,4 +251,17 @@ func TestPremiumOfNamedModels(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, premium, d.Premium, "%s: %s", model, show(d))
 	}
+}
+
+// the aliases that are in force by default are for models that nobody here offers; those of the operator come before everything.
+func TestDefaultAliasesAndWhoOffersTheModel(t *testing.T) {
+	t.Parallel()
+	w := vendors().offer("Mistral", catalog.Model{ID: "gpt-4o"})
+	d, err := w.chat("gpt-4o")
+	requireDecision(t, "gemini [gemini-2.5-pro] model_hint", d, err)
+	w.cfg.Routing.Aliases = config.DefaultAliases()
+	d, err = w.chat("gpt-4o")
+	requireDecision(t, "Mistral [gpt-4o] model_hint named", d, err)
+	d, err = w.chat("gpt-4o-mini")
+	requireDecision(t, "gemini [gemini-2.5-flash] model_hint", d, err)
 }

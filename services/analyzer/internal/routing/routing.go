@@ -41,10 +41,11 @@ type Router struct {
 	fallback  *place   // or nil
 	threshold int64
 
-	aliases       map[string]string
-	foldedAliases map[string]string // by name in lower case
-	freeModels    []string          // in lower case
-	premiumModels []string
+	aliases        map[string]string
+	foldedAliases  map[string]string // by name in lower case
+	defaultAliases bool              // the operator has given none
+	freeModels     []string          // in lower case
+	premiumModels  []string
 }
 
 // place is a configured provider or local agent.
@@ -61,7 +62,7 @@ func New(cfg *config.Config) *Router {
 	r := &Router{
 		catalogue: map[string]struct{}{}, exact: map[string]*place{}, folded: map[string]*place{},
 		threshold: int64(cfg.Routing.MaxTokensFast), aliases: cfg.Routing.Aliases, foldedAliases: map[string]string{},
-		freeModels: lower(cfg.Routing.FreeModels), premiumModels: lower(cfg.Routing.PremiumModels),
+		defaultAliases: maps.Equal(cfg.Routing.Aliases, config.DefaultAliases()), freeModels: lower(cfg.Routing.FreeModels), premiumModels: lower(cfg.Routing.PremiumModels),
 	}
 	for _, m := range cfg.Models {
 		if m.Usable() {
