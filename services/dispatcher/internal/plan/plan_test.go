@@ -33,8 +33,8 @@ routing: {priority: [gemini, groq, cerebras, openrouter, ollama, opencode]}
 
 var someModels = []catalog.Listing{
 	{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}, {ID: "shared/model"}}},
-	{Provider: "openrouter", Models: []catalog.Model{{ID: "o-first", Images: true}, {ID: "shared/model"}}},
-	{Provider: "ollama", Models: []catalog.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}}},
+	{Provider: "openrouter", Models: []catalog.Model{{ID: "o-first"}, {ID: "o-vision", Images: true}, {ID: "shared/model"}}},
+	{Provider: "ollama", Models: []catalog.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}, {ID: "moondream", Images: true}}},
 }
 
 func setup(t *testing.T, text string, listings ...catalog.Listing) *plan.Planner {
@@ -112,7 +112,7 @@ func TestPlan(t *testing.T) {
 		"R-077: a model that is asked for by name":       {contract.Decision{Agent: "ollama", Model: "phi9", Strict: true, Named: true}, "ollama:phi9"},
 		"an agent that is the last resort has one turn":  {contract.Decision{Agent: "ollama"}, "ollama:qwen3:8b+F gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first"},
 		"a provider that this dispatcher does not know":  {contract.Decision{Provider: "new", Model: "m"}, "gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F"},
-		"C-25: images go where they are understood":      {contract.Decision{Provider: "gemini", Images: true}, "gemini:g-pro+P+L groq:q-llama+I cerebras:c-llama+I openrouter:o-first ollama:qwen3:8b+I+F"},
+		"C-25: images go where they are understood":      {contract.Decision{Provider: "gemini", Images: true}, "gemini:g-pro+P+L groq:q-llama+I cerebras:c-llama+I openrouter:o-vision ollama:moondream+F"},
 		"C-25: a named model gets what the client sends": {contract.Decision{Provider: "groq", Model: "shared/model", Named: true, Images: true}, "groq:shared/model openrouter:shared/model"},
 	}
 	for name, tt := range tests {

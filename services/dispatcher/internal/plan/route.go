@@ -47,14 +47,31 @@ func (r *route) provider(id, model string, premium bool) {
 		return
 	}
 	if model == "" || !r.decision.Named && r.planner.absent.is(id, model) {
-		defaults := catalog.Defaults{Free: at.provider.DefaultModels.Free, Premium: at.provider.DefaultModels.Premium}
-		m, ok := r.book.Default(id, defaults, r.premiumKey(at), func(model string) bool { return r.planner.absent.is(id, model) })
+		m, ok := r.defaultModel(at)
 		if !ok {
 			return
 		}
 		model, premium = m.ID, m.Tier == contract.TierPremium
 	}
 	r.add(at, execute.Link{Model: model, Premium: premium, Large: id == r.planner.cfg.Gateway.Routing.Large})
+}
+
+// defaultModel chooses the model of a provider: one that takes images if the request has some and one is known, and never one that turned out
+// to be missing (C-43).
+func (r *route) defaultModel(at *place) (catalog.Model, bool) {
+	id := at.provider.ID
+	defaults := catalog.Defaults{Free: at.provider.DefaultModels.Free, Premium: at.provider.DefaultModels.Premium}
+	absent := func(model string) bool { return r.planner.absent.is(id, model) }
+	if r.decision.Images {
+		m, ok := r.book.Default(id, defaults, r.premiumKey(at), func(model string) bool {
+			known, ok := r.book.Find(id, model)
+			return !ok || !known.Images || absent(model)
+		})
+		if ok {
+			return m, true
+		}
+	}
+	return r.book.Default(id, defaults, r.premiumKey(at), absent)
 }
 
 // premiumKey says whether a premium key of the provider may be used now.
@@ -98,7 +115,15 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 	if !discovered && model != "" {
 		return model
 	}
-	return discover.Preferred(l.Models, model)
+	models := l.Models
+	if seeing := withImages(models); r.decision.Images && len(seeing) > 0 {
+		models = seeing
+	}
+	return discover.Preferred(models, model)
+}
+
+func withImages(models []catalog.Model) []catalog.Model {
+	return slices.DeleteFunc(slices.Clone(models), func(m catalog.Model) bool { return !m.Images })
 }
 
 // lastResort adds the local fallback, which has no breaker and no budget.
