@@ -1,0 +1,79 @@
+package opencode
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/dispatcher/internal/agent/reply"
+	"hydrallm/services/dispatcher/internal/agent/task"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// failure is why a turn brought no answer.
+type failure struct {
+	status  int
+	name    string
+	message string
+	body    []byte // in OpenCode's words
+}
+
+// newFailure makes a failure that OpenCode did not word itself.
+func newFailure(status int, name, message string) failure {
+	body := rawjson.AppendString([]byte(`{"name":`), name)
+	body = rawjson.AppendString(append(body, `,"data":{"message":`...), message)
+	return failure{status: status, name: name, message: message, body: append(body, `}}`...)}
+}
+
+// statuses are those of failures that state none.
+var statuses = map[string]int{
+	"ProviderAuthError":          http.StatusUnauthorized,
+	"ContextOverflowError":       http.StatusBadRequest,
+	"ContentFilterError":         http.StatusBadRequest,
+	"StructuredOutputError":      http.StatusUnprocessableEntity,
+	"NotFoundError":              http.StatusNotFound,
+	"ProviderModelNotFoundError": http.StatusNotFound,
+	"MessageAbortedError":        http.StatusServiceUnavailable, // by somebody else
+}
+
+// readFailure reads an error of OpenCode, {"name","data":{"message",...}}.
+func readFailure(v gjson.Result) failure {
+	data := v.Get("data")
+	f := failure{name: v.Get("name").Str, message: data.Get("message").String(), body: []byte(v.Raw)}
+	switch stated := int(data.Get("statusCode").Int()); {
+	case stated >= 400 && stated <= 599:
+		f.status = stated
+	case strings.HasPrefix(f.message, "Model not found"): // an UnknownError
+		f.status = http.StatusNotFound
+	case data.Get("isRetryable").Bool():
+		f.status = busyStatus(f.message)
+	default:
+		f.status = cmp.Or(statuses[f.name], http.StatusBadGateway)
+	}
+	return f
+}
+
+// repeated is the failure of a call that OpenCode is going to repeat. All that is known is a message.
+func repeated(message string) failure { return newFailure(busyStatus(message), "APIError", message) }
+
+// busyStatus tells a limit of a key from an overload.
+func busyStatus(message string) int {
+	message = strings.ToLower(message)
+	for _, words := range [...]string{"rate limit", "rate-limit", "too many requests", "usage limit", "quota", "429"} {
+		if strings.Contains(message, words) {
+			return http.StatusTooManyRequests
+		}
+	}
+	return http.StatusServiceUnavailable
+}
+
+func respond(t *task.Task, f failure) *upstream.Response {
+	return t.Answer(f.status, "application/json", f.body)
+}
+
+func (f failure) appendEvent(dst []byte) []byte {
+	return reply.AppendError(dst, f.status, f.name, cmp.Or(f.message, f.name))
+}

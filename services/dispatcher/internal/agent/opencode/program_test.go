@@ -1,0 +1,3 @@
+package opencode
+
+func playProgram() bool { return false }
