@@ -55,7 +55,7 @@ func (f *Filter) rewriteChoice(before *[]byte, ch *openai.Choice) part {
 		return part{gone: true}
 	}
 	f.split.reset()
-	if f.opts.Think != ThinkOff {
+	if f.opts.Think != ThinkOff || f.uniform {
 		f.editText(&edit, &st.think, ch, finishing)
 	}
 	if finishing {

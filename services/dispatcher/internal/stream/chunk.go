@@ -32,7 +32,7 @@ func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
 	hasID, hasCreated, hasModel, hasChoices := false, false, false, false
 	for m := range rawjson.Members(data) {
 		name := string(m.Name())
-		c.Member(m.Key.Start, m.Value.End, name != "error" || !f.chunk.NullError)
+		c.Member(m.Key.Start, m.Value.End, (name != "error" || !f.chunk.NullError) && (!rename || !private(name)))
 		switch name {
 		case "choices":
 			hasChoices = true
@@ -68,6 +68,15 @@ func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
 		c.Add([]byte(`"model":`), f.head.model)
 	}
 	return c.End()
+}
+
+// private says whether vendors report on themselves in a member. A routed answer has no such one: what they say of tokens is in its usage.
+func private(name string) bool {
+	switch name {
+	case "x_groq", "time_info", "base_resp":
+		return true
+	}
+	return false
 }
 
 var noChoices = []byte("[]")

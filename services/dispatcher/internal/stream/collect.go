@@ -50,7 +50,9 @@ type answerCall struct {
 // NewCollector begins an answer.
 func NewCollector(opts Options) *Collector {
 	opts.IncludeUsage = false // the usage is part of the answer
-	return &Collector{filter: NewFilter(opts), events: &openai.Reader{}}
+	f := NewFilter(opts)
+	f.uniform = true
+	return &Collector{filter: f, events: &openai.Reader{}}
 }
 
 // Add takes the next event. Problem is the data of an event that is an error or may be one. The error is ErrTooLarge.

@@ -44,7 +44,7 @@ func (f *Filter) rewriteMessage(position int) part {
 	data, ch := f.chunk.Data, &f.chunk.Choices[position]
 	var edit deltaEdit
 	f.split.reset()
-	if f.opts.Think != ThinkOff {
+	if f.opts.Think != ThinkOff || f.uniform {
 		var s splitter
 		f.editText(&edit, &s, ch, true)
 		edit.keepContent = true // a message always has a content

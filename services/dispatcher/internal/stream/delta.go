@@ -25,12 +25,20 @@ func (e *deltaEdit) changed() bool {
 	return e.dropRole || e.calls != nil || e.dropCalls || e.setContent || e.setReasoning || e.dropAlias
 }
 
-// editText takes the think blocks out of the content and leaves one reasoning field (R-220, R-228, THK-10). The answer is in f.split.
+// editText takes the think blocks out of the content, or puts its parts together, and leaves one reasoning field (R-220, R-228, THK-10). The
+// answer is in f.split.
 func (f *Filter) editText(edit *deltaEdit, s *splitter, ch *openai.Choice, last bool) {
 	data := f.chunk.Data
 	content := ch.Content.Of(data)
 	var thought []byte
-	if len(content) > 2 && content[0] == '"' { // another kind of content is left alone (R-225)
+	switch {
+	case f.uniform && isArray(content) && f.split.take(content):
+		edit.setContent = true
+		edit.keepContent = given(ch.Role.Of(data)) != nil
+		if f.opts.Think != ThinkStrip {
+			thought = f.split.reasoning
+		}
+	case f.opts.Think != ThinkOff && len(content) > 2 && isText(content): // another kind of content is left alone (R-225)
 		text := inner(content)
 		if !s.plain(text) {
 			s.feed(&f.split, text)
@@ -53,6 +61,9 @@ func (f *Filter) editText(edit *deltaEdit, s *splitter, ch *openai.Choice, last 
 		if len(own) == 0 {
 			own = other
 		}
+	}
+	if f.uniform && ch.Extra && len(own) == 0 {
+		thought = append(thought, s.detailed(rawjson.Get(ch.Delta.Of(data), "reasoning_details"))...)
 	}
 	edit.setReasoning = len(thought) > 0 || !bytes.Equal(own, textOf(stated)) || len(own) == 0 && len(stated) > 0 && edit.setContent
 	if edit.setReasoning {

@@ -27,6 +27,7 @@ type Usage = openai.Usage
 // Filter is the transform of one event stream. It is not safe for concurrent use.
 type Filter struct {
 	opts    Options
+	uniform bool // the client gets texts in the documented fields, whoever answers: it does not know the upstream, or one JSON answer is made
 	head    head
 	chunk   openai.Chunk
 	choices []*choice
@@ -47,7 +48,7 @@ type Filter struct {
 }
 
 // NewFilter begins a stream.
-func NewFilter(opts Options) *Filter { return &Filter{opts: opts} }
+func NewFilter(opts Options) *Filter { return &Filter{opts: opts, uniform: opts.Model != ""} }
 
 // Step is what one event did.
 type Step struct {

@@ -30,6 +30,8 @@ type splitter struct {
 	inside bool
 	held   []byte // the pieces of text that match the beginning of a tag
 	match  int    // how many characters of the tag they match
+
+	details []byte // the last text of reasoning_details
 }
 
 // split is text that was separated, as inner parts of JSON strings.
