@@ -31,9 +31,7 @@ const testWait = 20 * time.Second
 // settings writes a configuration with two upstreams: model "m" on the first, "ab" on both.
 func settings(t *testing.T, port int, a, b string) process.Settings {
 	t.Helper()
-	dir := t.TempDir()
-	text := fmt.Sprintf(`
-server: {host: 127.0.0.1, port: %d, drain_timeout: 10s}
+	return configured(t, port, fmt.Sprintf(`
 providers:
   - {id: pa, url: "%s/v1", key: key-of-provider-a}
   - {id: pb, url: "%s/v1", key: key-of-provider-b}
@@ -44,10 +42,21 @@ models:
   - {name: m, upstreams: [a]}
   - {name: ab, upstreams: [a, b]}
 routing: {final_fallback: "", aliases: {}}
+`, a, b))
+}
+
+const adminKey = "0123456789abcdef-of-the-admin"
+
+// configured reads a configuration of providers, upstreams, models and routing. What it stores is in a directory of its own.
+func configured(t *testing.T, port int, text string) process.Settings {
+	t.Helper()
+	dir := t.TempDir()
+	text += fmt.Sprintf(`
+server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, admin_key: %s}
 web: {enabled: false}
 sessions: {database: "sqlite:%s/hydrallm.db"}
 nats: {store_dir: "%s/nats"}
-`, port, a, b, dir, dir)
+`, port, adminKey, dir, dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
 	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: func(string) (string, bool) { return "", false }}, process.Overrides{})
 	require.NoError(t, err)
@@ -69,11 +78,46 @@ type hook func()
 func (h hook) Start(context.Context) error { h(); return nil }
 func (hook) Stop(context.Context) error    { return nil }
 
+// running is a gateway that serves.
+type running struct {
+	url  string // its root
+	stop func() error
+}
+
+// serve runs a gateway until the end of the test, if it is not stopped before.
+func serve(t *testing.T, s process.Settings) running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	up, done := make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- gateway.Run(ctx, s, slog.New(slog.DiscardHandler), lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
+	}()
+	stop := func() error {
+		cancel()
+		select {
+		case err := <-done:
+			done <- err
+			return err
+		case <-time.After(testWait):
+			return errors.New("the gateway does not stop")
+		}
+	}
+	t.Cleanup(func() { require.NoError(t, stop()) })
+	select {
+	case <-up:
+	case err := <-done:
+		done <- err
+		require.NoError(t, err)
+	case <-time.After(testWait):
+		t.Fatal("the gateway does not start")
+	}
+	return running{"http://" + s.Server.Bind(), stop}
+}
+
 // bundle is a running gateway with two fake upstreams.
 type bundle struct {
+	running
 	a, b *fakellm.Server
-	url  string // root of the gateway
-	stop func() error
 }
 
 func start(t *testing.T) *bundle {
@@ -87,31 +131,7 @@ func startOn(t *testing.T, nats string) *bundle {
 	x := &bundle{a: fakellm.Start(t), b: fakellm.Start(t)}
 	s := settings(t, freePort(t), x.a.URL(), x.b.URL())
 	s.NATS.URL = nats
-	ctx, cancel := context.WithCancel(context.Background())
-	up, done := make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- gateway.Run(ctx, s, slog.New(slog.DiscardHandler), lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
-	}()
-	x.stop = func() error {
-		cancel()
-		select {
-		case err := <-done:
-			done <- err
-			return err
-		case <-time.After(testWait):
-			return errors.New("the gateway does not stop")
-		}
-	}
-	t.Cleanup(func() { require.NoError(t, x.stop()) })
-	select {
-	case <-up:
-	case err := <-done:
-		done <- err
-		require.NoError(t, err)
-	case <-time.After(testWait):
-		t.Fatal("the gateway does not start")
-	}
-	x.url = "http://" + s.Server.Bind()
+	x.running = serve(t, s)
 	return x
 }
 

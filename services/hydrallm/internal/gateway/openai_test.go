@@ -13,7 +13,7 @@ import (
 )
 
 // sdk gives the official client, which changes nothing but its base URL.
-func (x *bundle) sdk(t *testing.T) openai.Client {
+func (x running) sdk(t *testing.T) openai.Client {
 	t.Helper()
 	tr := &http.Transport{}
 	t.Cleanup(tr.CloseIdleConnections)
