@@ -62,7 +62,7 @@ func (f *Filter) editText(edit *deltaEdit, s *splitter, ch *openai.Choice, last 
 			own = other
 		}
 	}
-	if f.uniform && ch.Extra && len(own) == 0 {
+	if s.stated = s.stated || len(own) > 0; f.uniform && ch.Extra && !s.stated {
 		thought = append(thought, s.detailed(rawjson.Get(ch.Delta.Of(data), "reasoning_details"))...)
 	}
 	edit.setReasoning = len(thought) > 0 || !bytes.Equal(own, textOf(stated)) || len(own) == 0 && len(stated) > 0 && edit.setContent

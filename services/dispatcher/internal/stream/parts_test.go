@@ -75,6 +75,7 @@ func TestDetailedReasoning(t *testing.T) {
 		"pieces":               {[]string{detail("a"), detail("b"), detail("c")}, "abc"},
 		"something in between": {[]string{detail("a"), `"content":"x"`, detail("ab")}, "ab"},
 		"stated beside it":     {[]string{detail("a") + `,"reasoning_content":"a"`, detail("b") + `,"reasoning":"b"`}, "ab"},
+		"stated before it":     {[]string{`"reasoning_content":"a"`, `"reasoning_content":"b"`, detail("ab")}, "ab"},
 		"nothing readable":     {[]string{`"reasoning_details":[{"type":"reasoning.encrypted","data":"x"}]`, `"reasoning_details":"x"`}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,8 @@ type splitter struct {
 	held   []byte // the pieces of text that match the beginning of a tag
 	match  int    // how many characters of the tag they match
 
-	details []byte // the last text of reasoning_details
+	stated  bool   // thoughts came in a field for them
+	details []byte // the last text of reasoning_details, which count where no thought is stated
 }
 
 // split is text that was separated, as inner parts of JSON strings.
