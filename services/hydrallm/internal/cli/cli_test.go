@@ -20,6 +20,7 @@ import (
 
 	"hydrallm/services/hydrallm/internal/cli"
 	"hydrallm/shared/config"
+	"hydrallm/shared/testkit/fakellm"
 )
 
 // fasthttp keeps the date of its answers in a goroutine for the life of the process.
@@ -48,6 +49,7 @@ func (o *output) String() string {
 // terminal is a command line in a directory of its own.
 type terminal struct {
 	dir         string
+	env         map[string]string
 	out, errOut output
 }
 
@@ -62,7 +64,7 @@ func newTerminal(t *testing.T, yaml string) *terminal {
 
 func (x *terminal) run(ctx context.Context, args ...string) int {
 	app := cli.App{Ctx: ctx, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
-		Dir: x.dir, Lookup: func(string) (string, bool) { return "", false },
+		Dir: x.dir, Lookup: func(name string) (string, bool) { v, ok := x.env[name]; return v, ok },
 	}}
 	return app.Run(args)
 }
@@ -105,6 +107,7 @@ func TestCheck(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		yaml string
+		env  map[string]string
 		args []string
 		code int
 		out  []string
@@ -116,12 +119,14 @@ func TestCheck(t *testing.T) {
 		"named file":    {yaml: valid, args: []string{"config.yaml"}, code: 0, out: []string{"is valid"}},
 		"missing file":  {args: []string{"none.yaml"}, code: 1, err: []string{"none.yaml"}},
 		"no file":       {code: 0, out: []string{"environment is valid"}},
+		"environment":   {env: map[string]string{"GEMINI_KEYS": "a,b", "groq_keys": `["c"]`, "HOST": "127.0.0.1"}, code: 0, out: []string{"environment is valid: 3 providers, 0 upstreams, 0 models, 0 warnings"}},
 		"too many args": {args: []string{"a", "b"}, code: 2, err: []string{"unexpected argument b"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			x := newTerminal(t, tt.yaml)
+			x.env = tt.env
 			require.Equal(t, tt.code, x.run(t.Context(), append([]string{"check"}, tt.args...)...), x.errOut.String())
 			for _, text := range tt.out {
 				require.Contains(t, x.out.String(), text)
@@ -132,6 +137,17 @@ func TestCheck(t *testing.T) {
 			require.NotContains(t, x.out.String()+x.errOut.String(), "a-secret")
 		})
 	}
+}
+
+// The example of automatic routing is sound.
+func TestCheckOfTheExample(t *testing.T) {
+	t.Parallel()
+	example, err := filepath.Abs("../../../../deploy/auto.example.yaml")
+	require.NoError(t, err)
+	x := newTerminal(t, "")
+	x.env = map[string]string{"GEMINI_KEYS": "g1,g2", "GROQ_KEYS": "q1", "CEREBRAS_KEYS": "c1"}
+	require.Equal(t, 0, x.run(t.Context(), "check", example), x.errOut.String())
+	require.Contains(t, x.out.String(), "auto.example.yaml is valid: 4 providers, 0 upstreams, 0 models, 0 warnings")
 }
 
 func TestCommandLine(t *testing.T) {
@@ -189,29 +205,78 @@ func TestMockAddressInUse(t *testing.T) {
 	require.Contains(t, x.errOut.String(), ln.Addr().String())
 }
 
+// awaitOutput gives the first match in what a command printed.
+func (x *terminal) awaitOutput(t *testing.T, pattern string) (match string) {
+	t.Helper()
+	re := regexp.MustCompile(pattern)
+	require.Eventually(t, func() bool {
+		match = re.FindString(x.out.String())
+		return match != ""
+	}, 20*time.Second, time.Millisecond, "%s", x.errOut.String())
+	return match
+}
+
+// call makes a request to a gateway, POST when there is a body.
+func call(t *testing.T, url, body string) (status int, answer string) {
+	t.Helper()
+	method := http.MethodGet
+	if body != "" {
+		method = http.MethodPost
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	require.NoError(t, err)
+	data, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return resp.StatusCode, string(data)
+}
+
+// R-381: the environment alone is enough for a start.
+func TestServeWithoutAFile(t *testing.T) {
+	t.Parallel()
+	ollama := fakellm.Start(t)
+	ollama.Handle(fakellm.Talk("from ollama"))
+	port := freePort(t)
+	x := newTerminal(t, "")
+	x.env = map[string]string{
+		"OLLAMA_BASE_URL": ollama.URL(), // the path is completed
+		"HOST":            "127.0.0.1", "PORT": strconv.Itoa(port), "DATA_DIR": filepath.Join(x.dir, "data"),
+	}
+	stop := x.start(t)
+	x.awaitOutput(t, "server: bind")
+	root := "http://127.0.0.1:" + strconv.Itoa(port)
+	require.Eventually(t, func() bool { status, _ := call(t, root+"/readyz", ""); return status == http.StatusOK }, 20*time.Second, 5*time.Millisecond)
+	status, text := call(t, root+"/healthz", "")
+	require.Equal(t, http.StatusOK, status, text)
+	status, text = call(t, root+"/v1/models", "")
+	require.Equal(t, http.StatusOK, status, text)
+	for _, id := range []string{"auto", "LOCAL-AGENT/OLLAMA/auto"} {
+		require.Contains(t, text, `"id":"`+id+`"`)
+	}
+	for _, model := range []string{"auto", "gpt-4o", "ollama/any"} {
+		status, text = call(t, root+"/v1/chat/completions", `{"model":"`+model+`","messages":[{"role":"user","content":"Hello"}]}`)
+		require.Equal(t, http.StatusOK, status, text)
+		require.Contains(t, text, "from ollama")
+		require.Contains(t, text, `"gateway_provider":"LOCAL-AGENT"`)
+	}
+	require.Equal(t, 0, stop(), x.errOut.String())
+	require.DirExists(t, filepath.Join(x.dir, "data", "nats"))
+}
+
 // The demo works as it says: with the address it prints, it answers in a stream.
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, "")
 	stop := x.start(t, "demo", "--port", strconv.Itoa(freePort(t)))
-	var url string
-	require.Eventually(t, func() bool {
-		url = regexp.MustCompile(`http://\S+/v1/chat/completions`).FindString(x.out.String())
-		return url != ""
-	}, 20*time.Second, time.Millisecond, "%s", x.errOut.String())
+	url := x.awaitOutput(t, `http://\S+/v1/chat/completions`)
 	for _, model := range []string{"demo", "demo-failover"} {
-		body := `{"model": "` + model + `", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(body))
-		require.NoError(t, err)
-		req.Header.Set("Content-Type", "application/json")
-		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-		require.NoError(t, err)
-		answer, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		require.Equal(t, http.StatusOK, resp.StatusCode, string(answer))
-		require.Contains(t, string(answer), `"content":"Hello "`)
-		require.True(t, strings.HasSuffix(string(answer), "data: [DONE]\n\n"))
+		status, answer := call(t, url, `{"model": "`+model+`", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Contains(t, answer, `"content":"Hello "`)
+		require.True(t, strings.HasSuffix(answer, "data: [DONE]\n\n"))
 	}
 	config := regexp.MustCompile(`configuration is (\S+)\. Try`).FindStringSubmatch(x.out.String())
 	require.Len(t, config, 2)
