@@ -71,7 +71,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 		return step, r.passThrough(verdict)
 	}
 	r.misfired = r.misfired || step == classify.RetryOnce
-	if !r.again(c.Channel, step) {
+	if !r.otherModel(c, verdict) && !r.again(c.Channel, step) {
 		r.tried[c.Channel] = true
 	}
 	r.reasons = append(r.reasons, string(verdict.Class))
@@ -95,6 +95,35 @@ func (r *run) next(c claimed, v classify.Verdict) classify.Step {
 		r.tooLarge = true
 	}
 	return v.Next(false)
+}
+
+// otherModel lets a channel go on with another of its models when the gateway has chosen this one, and what failed is this model alone: it is
+// missing, or no key of the channel may use it any more (C-43, R-133). A provider that is down gets no further calls this way.
+func (r *run) otherModel(c claimed, v classify.Verdict) bool {
+	d := r.job.Request.Decision
+	if d.Catalogue || d.Named || r.begun[c.Channel] >= r.Limits.MaxRetries {
+		return false
+	}
+	if v.Class != classify.Model {
+		limited := v.PerModel && (v.Class == classify.Rate || v.Class == classify.Quota || v.Class == classify.Forbidden)
+		if !limited || c.Channel.Pool == nil || c.Channel.Pool.Usable(c.Model, c.want(), r.usedKey(c.Channel.Pool)) {
+			return false
+		}
+	}
+	planned, err := r.Planner.Plan(d, r.job.Request.Stream)
+	if err != nil {
+		return false
+	}
+	for i := range r.chain.Links {
+		for _, l := range planned.Links {
+			if l.Channel == c.Channel && r.chain.Links[i].Channel == c.Channel && l.Model != c.Model {
+				r.chain.Links[i] = l
+				delete(r.keys, c.Channel.Pool)
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // passThrough is the error of a request that is at fault itself: status and message are the upstream's.

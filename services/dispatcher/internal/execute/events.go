@@ -21,7 +21,7 @@ func (r *run) event(ctx context.Context, level slog.Level, event string, pairs .
 func (r *run) load(c *Channel) (name, value string) {
 	u := slot.Usage{ID: c.ID, Limit: c.Limit}
 	for _, known := range r.Slots.Active() {
-		if known.ID == c.ID {
+		if known.ID == c.Circuit {
 			u.Active = known.Active
 		}
 	}

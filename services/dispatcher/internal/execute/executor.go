@@ -282,15 +282,21 @@ func (r *run) exhausted(ctx context.Context) error {
 // failure says in words why nothing answered.
 func (r *run) failure() string {
 	d := r.job.Request.Decision
-	switch {
-	case len(r.reasons) > 0:
+	if len(r.reasons) > 0 {
 		return "all upstreams failed (" + strings.Join(r.reasons, ", ") + ")"
-	case d.Strict && !d.Catalogue && r.chain.Links[0].Channel.Pool != nil && r.chain.Links[0].Channel.Pool.Len() == 0:
-		return "The provider " + quoted(r.chain.Links[0].Channel.Provider) + " has no key"
-	case d.Strict && !d.Catalogue:
-		return "The provider " + quoted(r.chain.Links[0].Channel.Provider) + " can't be used at the moment: its circuit is open, or all its keys rest"
 	}
-	return "all upstreams failed"
+	if d.Catalogue || !d.Strict && !d.Named {
+		return "all upstreams failed"
+	}
+	first := &r.chain.Links[0]
+	provider, pool := "The provider "+quoted(first.Channel.Provider), first.Channel.Pool
+	switch {
+	case pool != nil && pool.Len() == 0:
+		return provider + " has no key"
+	case pool != nil && !pool.Suits(first.want()):
+		return provider + " has no key for the premium model " + quoted(first.Model)
+	}
+	return provider + " can't be used at the moment: its circuit is open, or all its keys rest"
 }
 
 // soonest is the shorter of two waits, of which 0 is none.

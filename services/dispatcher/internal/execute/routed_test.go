@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/contract"
 )
 
@@ -142,6 +143,66 @@ func TestMissingModelUnderAuto(t *testing.T) {
 	})
 }
 
+// model answers one model well and others with a refusal.
+func model(good, text string, refuse handler) handler {
+	return func(w http.ResponseWriter, r *http.Request, n int) {
+		body, _ := io.ReadAll(r.Body)
+		if gjson.GetBytes(body, "model").Str == good {
+			reply(text)(w, r, n)
+			return
+		}
+		refuse(w, r, n)
+	}
+}
+
+// C-43, R-133: a provider that lacks one model, or whose keys are at the limit of one, is asked for another before anyone else; not so for
+// what the client named.
+func TestAnotherModelOfTheProvider(t *testing.T) {
+	t.Parallel()
+	perModel := `{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}`
+	for name, tc := range map[string]struct {
+		refuse handler
+		models []string
+		change []func(*contract.Decision)
+		pool   bool
+		want   string // provider, "" for none
+		calls  int    // of the first provider
+	}{
+		"missing":           {refuse: status(404, noModel), models: []string{"old", "new"}, want: "pa", calls: 2},
+		"missing, strict":   {refuse: status(404, noModel), models: []string{"old", "new"}, change: []func(*contract.Decision){strict}, want: "pa", calls: 2},
+		"all are missing":   {refuse: status(404, noModel), models: []string{"1", "2", "3", "4", "5"}, want: "pb", calls: 3},
+		"no other":          {refuse: status(404, noModel), models: []string{"old", "old"}, want: "pb", calls: 1},
+		"named":             {refuse: status(404, noModel), models: []string{"old", "new"}, change: []func(*contract.Decision){named}, calls: 1},
+		"at its limit":      {refuse: status(429, perModel), models: []string{"old", "new"}, pool: true, want: "pa", calls: 3},
+		"the key's limit":   {refuse: status(429, "{}"), models: []string{"old", "new"}, pool: true, want: "pb", calls: 2},
+		"a provider is ill": {refuse: status(503, "{}"), models: []string{"old", "new"}, pool: true, want: "pb", calls: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": model("new", "a", tc.refuse), "b": reply("b")}, func(w *world) {
+				t := w.t
+				w.plan.models = tc.models
+				if tc.pool {
+					w.plan.chain.Links[0].Channel.Pool = keypool.New([]keypool.Key{{Value: "one"}, {Value: "two"}}, keypool.Cooldowns{Quota: time.Hour, Other: time.Hour, Max: time.Hour}, nil)
+				}
+				got, out := w.routed(t.Context(), plainBody, tc.change...)
+				require.Equal(t, tc.calls, w.called("a"))
+				if tc.want == "" {
+					require.Equal(t, http.StatusNotFound, got.head.Status)
+					return
+				}
+				require.Equal(t, http.StatusOK, got.head.Status)
+				require.Equal(t, tc.want, gjson.Get(got.text(), "usage.gateway_provider").Str)
+				if tc.want == "pa" {
+					require.Equal(t, "new", gjson.Get(got.text(), "usage.gateway_model").Str)
+					require.Equal(t, "new", out.Usage.UpstreamModel)
+				}
+				w.idle()
+			})
+		})
+	}
+}
+
 // C-26, R-103: a request that is too large for a fast model goes once to the provider for large ones, and costs nobody anything.
 func TestTooLargeUnderAuto(t *testing.T) {
 	t.Parallel()
@@ -233,6 +294,25 @@ func TestStrictSaysWhy(t *testing.T) {
 		require.Equal(t, "3540", got.header("Retry-After"))
 		require.Equal(t, 1, w.called("a"))
 	}, pooled(1))
+	for name, change := range map[string]func(*contract.Decision){"named": named, "strict": strict} { // R-170
+		bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
+			w.plan.chain.Links[0].Channel.Pool = keypool.New([]keypool.Key{{Value: "one", Tier: contract.TierFree}}, keypool.Cooldowns{}, nil)
+			w.link("a", func(l *execute.Link) { l.Premium = true })
+			got, _ := w.routed(w.t.Context(), plainBody, change)
+			require.Equal(w.t, http.StatusServiceUnavailable, got.head.Status, name)
+			require.Contains(w.t, got.text(), "The provider `pa` has no key for the premium model `real-a`")
+		})
+	}
+}
+
+// R-370: a provider's slots are shown as those of an upstream are, although they are counted under another name.
+func TestSlotsOfProviderAreLogged(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
+		w.routed(w.t.Context(), plainBody)
+		require.Contains(w.t, w.log.String(), "accepted model=auto upstream=a provider=pa active[a]=1/2")
+		require.Contains(w.t, w.log.String(), "active[a]=0/2")
+	}, func(c *execute.Channel) { c.Circuit, c.Limit = "provider:a", 2 })
 }
 
 // C-25: a model that takes no images gets a text in their place, and the client is told.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -130,9 +131,17 @@ func (w *world) idle() {
 type planner struct {
 	chain  *execute.Chain
 	absent []string // models that were reported to be missing, as provider/model
+	models []string // of the first link, one for each time it is planned; then its own
 }
 
-func (p *planner) Plan(*contract.Decision, bool) (*execute.Chain, error) { return p.chain, nil }
+func (p *planner) Plan(*contract.Decision, bool) (*execute.Chain, error) {
+	if len(p.models) == 0 {
+		return p.chain, nil
+	}
+	links := slices.Clone(p.chain.Links)
+	links[0].Model, p.models = p.models[0], p.models[1:]
+	return execute.NewChain(links), nil
+}
 
 func (p *planner) Absent(provider, model string) { p.absent = append(p.absent, provider+"/"+model) }
 

@@ -1,6 +1,7 @@
 package keypool
 
 import (
+	"slices"
 	"time"
 
 	"hydrallm/shared/contract"
@@ -29,6 +30,13 @@ func (w Want) rank(tier string) int {
 		return unfit
 	}
 	return 1
+}
+
+// Suits says whether there is a key of a tier that will do, whether it rests or not.
+func (p *Pool) Suits(want Want) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.state, func(k keyState) bool { return want.rank(k.Tier) != unfit })
 }
 
 // Count gives the number of keys that may be used for the model now, by tier. Without a model, keys that rest for some model only count as

@@ -78,6 +78,19 @@ func TestTierWhileKeysRest(t *testing.T) {
 	})
 }
 
+// a key that is known to be free is none for a premium model, and resting changes nothing about that.
+func TestSuits(t *testing.T) {
+	t.Parallel()
+	require.False(t, tiered().Suits(keypool.AnyKey))
+	require.True(t, tiered("free").Suits(keypool.AnyKey))
+	require.False(t, tiered("free", "free").Suits(keypool.PremiumKey))
+	require.True(t, tiered("free", "").Suits(keypool.PremiumKey))
+	p := tiered("free", "premium")
+	l, _ := p.Pick("m", keypool.PremiumKey, nil)
+	l.Report(quota)
+	require.True(t, p.Suits(keypool.PremiumKey))
+}
+
 // counting takes nothing.
 func TestCount(t *testing.T) {
 	t.Parallel()

@@ -3,35 +3,43 @@ package plan
 import (
 	"sync"
 	"time"
+
+	"hydrallm/shared/catalog"
 )
 
-// absentFor is how long a model counts as missing after its provider said so; discovery may know better by then.
+// absentFor is how long a model counts as missing after its provider said so.
 const absentFor = time.Hour
 
 // absent remembers the models that providers turned out not to have. The zero value is ready. It stays small: the gateway chooses few
 // different models.
 type absent struct {
 	mu    sync.Mutex
-	until map[[2]string]time.Time
+	since map[[2]string]time.Time
 }
 
 func (a *absent) note(provider, model string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := time.Now()
-	for key, until := range a.until {
-		if !until.After(now) {
-			delete(a.until, key)
+	for key, since := range a.since {
+		if now.Sub(since) >= absentFor {
+			delete(a.since, key)
 		}
 	}
-	if a.until == nil {
-		a.until = map[[2]string]time.Time{}
+	if a.since == nil {
+		a.since = map[[2]string]time.Time{}
 	}
-	a.until[[2]string{provider, model}] = now.Add(absentFor)
+	a.since[[2]string{provider, model}] = now
 }
 
-func (a *absent) is(provider, model string) bool {
+// is says whether a model counts as missing. A list of the provider that is newer than its refusal and has the model knows better.
+func (a *absent) is(l catalog.Listing, provider, model string) bool {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.until[[2]string{provider, model}].After(time.Now())
+	since, noted := a.since[[2]string{provider, model}]
+	a.mu.Unlock()
+	if !noted || time.Since(since) >= absentFor {
+		return false
+	}
+	_, listed := l.Model(model)
+	return !listed || !l.At.After(since)
 }

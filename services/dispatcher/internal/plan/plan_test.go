@@ -3,9 +3,11 @@ package plan_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
@@ -39,6 +41,12 @@ var someModels = []catalog.Listing{
 
 func setup(t *testing.T, text string, listings ...catalog.Listing) *plan.Planner {
 	t.Helper()
+	p, _ := planner(t, text, listings...)
+	return p
+}
+
+func planner(t *testing.T, text string, listings ...catalog.Listing) (*plan.Planner, map[string]*keypool.Pool) {
+	t.Helper()
 	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
 	cfg, _, err := env.Parse("config.yaml", []byte(text))
 	require.NoError(t, err)
@@ -49,13 +57,13 @@ func setup(t *testing.T, text string, listings ...catalog.Listing) *plan.Planner
 			for _, k := range p.Keys {
 				keys = append(keys, keypool.Key{Value: k.Value.Reveal(), Tier: k.Tier})
 			}
-			pools[p.ID] = keypool.New(keys, keypool.Cooldowns{}, nil)
+			pools[p.ID] = keypool.New(keys, keypool.Cooldowns{Max: 24 * time.Hour}, nil)
 		}
 	}
 	book := catalog.NewBook(listings...)
 	p, err := plan.New(plan.Config{Gateway: cfg, Pools: pools, Book: func() *catalog.Book { return book }, Dialect: plain})
 	require.NoError(t, err)
-	return p
+	return p, pools
 }
 
 // show writes a chain as provider:model, with marks for what else is known: P premium, L large, I images replaced, F final.
@@ -148,4 +156,72 @@ func TestNothingToCall(t *testing.T) {
 	require.Equal(t, fault.ModelNotFound, fault.From(err).Kind)
 	_, err = p.Plan(&contract.Decision{Provider: "x"}, false)
 	require.Equal(t, fault.Failed, fault.From(err).Kind)
+}
+
+// R-133, R-086: a key that rests for one model serves the others, and a provider whose premium key rests serves what is not premium.
+func TestModelsAtTheirLimit(t *testing.T) {
+	t.Parallel()
+	const text = `
+providers:
+  - {id: gemini, keys: [{value: gemini-key-1, tier: free}, {value: gemini-key-2, tier: premium}], default_models: {free: g-flash, premium: g-pro}}
+routing: {priority: [gemini], aliases: {}}
+`
+	limit := classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, PerModel: true, Wait: time.Hour, Stated: true}
+	rest := func(t *testing.T, p *keypool.Pool, model string, want keypool.Want) {
+		t.Helper()
+		key, ok := p.Pick(model, want, nil)
+		require.True(t, ok)
+		key.Report(limit)
+	}
+	p, pools := planner(t, text)
+	pool := pools["gemini"]
+	for _, d := range []contract.Decision{
+		{Provider: "gemini", Strict: true}, {Provider: "gemini", Model: "g-pro", Premium: true}, {Provider: "gemini", Model: "g-pro", Premium: true, Strict: true},
+	} {
+		chain, err := p.Plan(&d, false)
+		require.NoError(t, err)
+		require.Equal(t, "gemini:g-pro+P+L", show(chain))
+	}
+	rest(t, pool, "g-pro", keypool.PremiumKey)
+	for _, d := range []contract.Decision{
+		{Provider: "gemini", Strict: true}, {Provider: "gemini", Model: "g-pro", Premium: true}, {Provider: "gemini", Model: "g-pro", Premium: true, Strict: true},
+	} {
+		chain, err := p.Plan(&d, false)
+		require.NoError(t, err)
+		require.Equal(t, "gemini:g-flash+L", show(chain))
+	}
+	chain, err := p.Plan(&contract.Decision{Provider: "gemini", Model: "g-pro", Premium: true, Strict: true, Named: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "gemini:g-pro+P+L", show(chain), "what the client asks for by name is not replaced")
+	rest(t, pool, "g-flash", keypool.AnyKey)
+	rest(t, pool, "g-flash", keypool.AnyKey)
+	chain, err = p.Plan(&contract.Decision{Provider: "gemini", Strict: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "gemini:g-pro+P+L", show(chain), "nothing is left, and the client is told how long to wait")
+}
+
+// R-133: the only provider is asked again although its model was missing a moment ago; R-094: a newer list knows better.
+func TestAbsentModelsComeBack(t *testing.T) {
+	t.Parallel()
+	const text = `
+providers: [{id: groq, keys: [groq-key-1], default_models: {free: q-llama}}, {id: ollama}]
+routing: {priority: [groq], final_fallback: "", aliases: {}}
+`
+	p := setup(t, text, catalog.Listing{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}}},
+		catalog.Listing{Provider: "ollama", Models: []catalog.Model{{ID: "llama3"}, {ID: "qwen3"}}})
+	p.Absent("groq", "q-llama")
+	chain, err := p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama"}, false)
+	require.NoError(t, err)
+	require.Equal(t, "groq:q-llama", show(chain))
+	p.Absent("ollama", "llama3")
+	chain, err = p.Plan(&contract.Decision{Agent: "ollama", Strict: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "ollama:qwen3", show(chain), "agents have other models too")
+
+	p = setup(t, text, catalog.Listing{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}}, At: time.Now().Add(time.Minute)})
+	p.Absent("groq", "q-llama")
+	p.Absent("groq", "other")
+	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "groq:q-llama", show(chain))
 }

@@ -5,6 +5,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
 )
@@ -17,11 +18,20 @@ type route struct {
 	stream   bool
 	links    []execute.Link
 	used     []string // providers that have a link
+	anyway   bool     // also models that turned out to be missing, because there is nothing else
 }
 
 // build puts first who was decided, then, unless that is strict, who may take its place: for a model that the client named the other
 // providers that have the same one, for any other request the rest of the priority list with their own models and the last resort.
 func (r *route) build() {
+	r.fill()
+	if len(r.links) == 0 && !r.decision.Strict { // a model that was missing may be there again
+		r.anyway = true
+		r.fill()
+	}
+}
+
+func (r *route) fill() {
 	d := r.decision
 	if d.Agent != "" {
 		r.agent(d.Agent, d.Model, d.Named)
@@ -40,13 +50,14 @@ func (r *route) build() {
 	}
 }
 
-// provider adds a cloud provider with the model, or with its default when there is none. It is left out when no model is known.
+// provider adds a cloud provider with the model, or with its default when there is none or the gateway chose one that can't be called now. It
+// is left out when no model is known.
 func (r *route) provider(id, model string, premium bool) {
 	at, ok := r.planner.places[id]
 	if !ok || slices.Contains(r.used, id) {
 		return
 	}
-	if model == "" || !r.decision.Named && r.planner.absent.is(id, model) {
+	if model == "" || !r.decision.Named && (r.missing(at, model) || r.resting(at, model, premium)) {
 		m, ok := r.defaultModel(at)
 		if !ok {
 			return
@@ -56,22 +67,59 @@ func (r *route) provider(id, model string, premium bool) {
 	r.add(at, execute.Link{Model: model, Premium: premium, Large: id == r.planner.cfg.Gateway.Routing.Large})
 }
 
-// defaultModel chooses the model of a provider: one that takes images if the request has some and one is known, and never one that turned out
-// to be missing (C-43).
+// missing says whether a model turned out to be missing (C-43).
+func (r *route) missing(at *place, model string) bool {
+	l, _ := r.book.Listing(at.provider.ID)
+	return !r.anyway && r.planner.absent.is(l, at.provider.ID, model)
+}
+
+// resting says whether keys may be used, but none of them for this model: its limit is reached, or it is premium and they are not.
+func (r *route) resting(at *place, model string, premium bool) bool {
+	pool := at.channel.Pool
+	if pool == nil || !pool.Usable("", keypool.AnyKey, nil) {
+		return false
+	}
+	want := keypool.AnyKey
+	if premium {
+		want = keypool.PremiumKey
+	}
+	return !pool.Usable(model, want, nil)
+}
+
+// defaultModel chooses the model of a provider: never one that turned out to be missing (C-43), and if possible one for which a key may be
+// used now, and one that takes images if the request has some.
 func (r *route) defaultModel(at *place) (catalog.Model, bool) {
-	id := at.provider.ID
-	defaults := catalog.Defaults{Free: at.provider.DefaultModels.Free, Premium: at.provider.DefaultModels.Premium}
-	absent := func(model string) bool { return r.planner.absent.is(id, model) }
-	if r.decision.Images {
-		m, ok := r.book.Default(id, defaults, r.premiumKey(at), func(model string) bool {
-			known, ok := r.book.Find(id, model)
-			return !ok || !known.Images || absent(model)
-		})
-		if ok {
+	missing := func(model string) bool { return r.missing(at, model) }
+	blind := func(model string) bool {
+		known, ok := r.book.Find(at.provider.ID, model)
+		return missing(model) || r.decision.Images && (!ok || !known.Images)
+	}
+	for _, refused := range [...]func(string) bool{blind, missing} {
+		if m, ok := r.choose(at, func(model string) bool { return refused(model) || r.resting(at, model, r.premium(at, model)) }); ok {
+			return m, true
+		}
+		if m, ok := r.choose(at, refused); ok {
 			return m, true
 		}
 	}
-	return r.book.Default(id, defaults, r.premiumKey(at), absent)
+	return catalog.Model{}, false
+}
+
+func (r *route) choose(at *place, refused func(model string) bool) (catalog.Model, bool) {
+	return r.book.Default(at.provider.ID, at.defaults(), r.premiumKey(at), refused)
+}
+
+// premium says whether a model that Default may choose is of the premium tier.
+func (r *route) premium(at *place, model string) bool {
+	if m, ok := r.book.Find(at.provider.ID, model); ok {
+		return m.Tier == contract.TierPremium
+	}
+	d := at.defaults()
+	return model == d.Premium && model != d.Free
+}
+
+func (p *place) defaults() catalog.Defaults {
+	return catalog.Defaults{Free: p.provider.DefaultModels.Free, Premium: p.provider.DefaultModels.Premium}
 }
 
 // premiumKey says whether a premium key of the provider may be used now.
@@ -119,7 +167,11 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 	if seeing := withImages(models); r.decision.Images && len(seeing) > 0 {
 		models = seeing
 	}
-	return discover.Preferred(models, model)
+	chosen := discover.Preferred(models, model)
+	if missing := func(m catalog.Model) bool { return r.missing(at, m.ID) }; r.missing(at, chosen) {
+		chosen = discover.Preferred(slices.DeleteFunc(slices.Clone(models), missing), model)
+	}
+	return chosen
 }
 
 func withImages(models []catalog.Model) []catalog.Model {
