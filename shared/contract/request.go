@@ -71,7 +71,7 @@ const (
 )
 
 // shownReasons are the words for people and clients.
-var shownReasons = map[string]string{
+var shownReasons = map[string]string{ //nolint:gosec // words, no credentials
 	ReasonModelHint:    "USER_HINT",
 	ReasonTokenCount:   "TOKEN_OPTIMIZED",
 	ReasonImagePresent: "MULTIMODAL_ANALYSIS",
