@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"hydrallm/shared/bus"
-	"hydrallm/shared/config"
 	"hydrallm/shared/seal"
 	"hydrallm/shared/subject"
 )
@@ -56,10 +55,13 @@ func (a *addedKeys) observe(e bus.Entry) {
 		a.d.log.Warn("a key that was added at run time can't be used", slog.String("provider", k.Provider), slog.Any("error", err))
 		return
 	}
-	if _, added := pool.Add(string(value), ""); added {
+	if index, added := pool.Add(string(value), ""); added {
 		a.d.secrets.add(string(value))
-		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.String("key", config.Mask(string(value))))
+		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.Int("key", index))
 		a.d.state.changed()
+		if _, listed := a.d.models().Listing(k.Provider); !listed {
+			a.d.discovery.Hurry(k.Provider)
+		}
 	}
 }
 

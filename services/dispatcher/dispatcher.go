@@ -122,12 +122,15 @@ func (d *Dispatcher) start(ctx context.Context) error {
 		return err
 	}
 	d.catalog.Store(models)
-	d.added = &addedKeys{d: d}
-	if err := d.added.follow(ctx); err != nil {
+	if err := d.forgetMoved(ctx); err != nil {
 		return err
 	}
 	d.discovery = d.newDiscovery()
 	d.healer = keypool.NewHealer(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
+	d.added = &addedKeys{d: d}
+	if err := d.added.follow(ctx); err != nil {
+		return err
+	}
 	load := newSlotMetrics(d.slots.Active)
 	if err := d.reg.Register(load); err != nil {
 		return fmt.Errorf("registering the metrics of slots: %w", err)

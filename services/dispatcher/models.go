@@ -38,25 +38,39 @@ func (d *Dispatcher) newDiscovery() *discover.Runner {
 	}
 	return discover.NewRunner(discover.Config{
 		Sources: sources, Client: d.client, Premium: g.Routing.PremiumModels, Free: g.Routing.FreeModels, Logger: d.log,
-		Key: d.listingKey, Mask: config.Mask,
+		Keys:    d.listingKeys,
 		Publish: func(ctx context.Context, l catalog.Listing) error { return catalog.Put(ctx, d.bus, l) },
-		Fresh: func(provider string) bool {
-			l, ok := d.models().Listing(provider)
-			return ok && time.Since(l.At) < freshFor
+		Fresh: func(s discover.Source) bool {
+			l, ok := d.models().Listing(s.Provider)
+			return ok && l.From == s.Fingerprint() && time.Since(l.At) < freshFor
 		},
 	})
 }
 
-// listingKey gives a key to list models with.
-func (d *Dispatcher) listingKey(provider string) (key string, ok bool) {
+// listingKeys gives the keys to list models with.
+func (d *Dispatcher) listingKeys(provider string) []discover.Key {
 	if pool := d.keys[provider]; pool != nil {
-		return pool.Sample()
+		var keys []discover.Key
+		for _, s := range pool.Samples() {
+			keys = append(keys, discover.Key{Index: s.Index, Value: s.Key})
+		}
+		return keys
 	}
-	p, _ := d.cfg.Gateway.Provider(provider)
-	if len(p.Keys) > 0 {
-		return p.Keys[0].Value.Reveal(), true
+	if p, _ := d.cfg.Gateway.Provider(provider); len(p.Keys) > 0 {
+		return []discover.Key{{Value: p.Keys[0].Value.Reveal()}}
 	}
-	return "", true
+	return []discover.Key{{}}
+}
+
+// forgetMoved removes the lists of providers that were asked for them elsewhere: the configuration has changed since.
+func (d *Dispatcher) forgetMoved(ctx context.Context) error {
+	var errs []error
+	for _, p := range d.cfg.Gateway.Providers {
+		if l, ok := d.models().Listing(p.ID); ok && l.From != sourceOf(p).Fingerprint() {
+			errs = append(errs, catalog.Remove(ctx, d.bus, p.ID))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // probe asks a provider for its models with one of its keys: what it answers tells whether the key is good.

@@ -46,6 +46,37 @@ providers: [{id: a, url: "%s/v1", key: key-of-a-1234}, {id: gone, url: "http://1
 	require.Equal(t, map[string]int{"Bearer key-of-a-1234": 2}, p.upstream.Listings())
 }
 
+// R-094, R-172: the models of a provider whose first key comes while the gateway runs are found at once.
+func TestModelsAreDiscoveredWithTheFirstKey(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.upstream.Offer("first")
+	models := p.models()
+	p.start("d", p.emptyPool(adminKey))
+	p.eventually(func() bool { return len(models.Book().Providers("first")) == 1 }) // of the other provider
+	_, err := p.addKeys(adminKey, "groq", newKey)
+	require.NoError(t, err)
+	p.eventually(func() bool { return len(models.Book().Providers("first")) == 2 })
+	require.Equal(t, 1, p.upstream.Listings()["Bearer "+newKey])
+}
+
+// A list that a provider gave at another address is not believed any more, even if the new address does not answer.
+func TestModelsOfAnotherAddressAreForgotten(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.upstream.Offer("first")
+	models := p.models()
+	const text = `
+providers: [{id: a, url: "%s/v1", key: key-of-a-1234}, {id: b, url: "%s/v1", key: key-of-b-1234}]
+`
+	first := p.start("d1", fmt.Sprintf(text, p.upstream.URL(), p.upstream.URL()))
+	p.eventually(func() bool { return len(models.Book().Providers("first")) == 2 })
+	stop(t, first)
+	p.start("d2", fmt.Sprintf(text, p.upstream.URL(), "http://127.0.0.1:1"))
+	p.eventually(func() bool { return len(models.Book().Providers("first")) == 1 })
+	require.Equal(t, 1, p.upstream.Listings()["Bearer key-of-a-1234"], "a fresh list of the same address is good")
+}
+
 // R-164, R-165, R-166: a failed key is probed on demand once its rest is over, and comes back when the provider takes it.
 func TestKeysAreProbed(t *testing.T) {
 	t.Parallel()

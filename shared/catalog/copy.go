@@ -75,6 +75,17 @@ func Put(ctx context.Context, b *bus.Bus, l Listing) error {
 	if err != nil {
 		return err
 	}
-	_, err = bucket.Put(ctx, prefix+hex.EncodeToString([]byte(l.Provider)), value)
+	_, err = bucket.Put(ctx, keyOf(l.Provider), value)
 	return err
 }
+
+// Remove takes the listing of a provider away for everyone. A copy that is followed when Remove is called may show it a moment longer.
+func Remove(ctx context.Context, b *bus.Bus, provider string) error {
+	bucket, err := b.Bucket(ctx, subject.CatalogBucket)
+	if err != nil {
+		return err
+	}
+	return bucket.Delete(ctx, keyOf(provider), 0)
+}
+
+func keyOf(provider string) string { return prefix + hex.EncodeToString([]byte(provider)) }

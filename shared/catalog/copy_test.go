@@ -140,3 +140,18 @@ func TestFollowNeedsABus(t *testing.T) {
 	var none *catalog.Copy
 	require.NoError(t, none.Stop())
 }
+
+// A listing that is removed is gone for everyone, and one that is not there can be removed too.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	b := connect(t, natstest.Start(t))
+	require.NoError(t, catalog.Put(t.Context(), b, catalog.Listing{Provider: "groq", Models: []catalog.Model{{ID: "m"}}}))
+	require.NoError(t, catalog.Put(t.Context(), b, catalog.Listing{Provider: "other", From: "there", Models: []catalog.Model{{ID: "n"}}}))
+	c, _ := follow(t, b)
+	require.NoError(t, catalog.Remove(t.Context(), b, "groq"))
+	require.NoError(t, catalog.Remove(t.Context(), b, "nobody"))
+	require.Eventually(t, func() bool { _, ok := c.Book().Listing("groq"); return !ok }, testWait, time.Millisecond)
+	l, ok := c.Book().Listing("other")
+	require.True(t, ok)
+	require.Equal(t, "there", l.From)
+}

@@ -24,7 +24,8 @@ type Model struct {
 // Listing is what one provider offers.
 type Listing struct {
 	Provider string    `json:"provider"`
-	Models   []Model   `json:"models"` // the preferred ones first
+	From     string    `json:"from,omitempty"` // tells where it was asked, so that a list from another place can be told apart
+	Models   []Model   `json:"models"`         // the preferred ones first
 	At       time.Time `json:"at"`
 }
 

@@ -92,8 +92,9 @@ func (f *found) all() []catalog.Model {
 	return f.models
 }
 
+// usable says whether clients can ask for a model by this id: space around names does not count.
 func usable(id string) bool {
-	return strings.TrimSpace(id) != "" && len(id) <= maxID && strings.IndexFunc(id, unicode.IsControl) < 0
+	return id != "" && strings.TrimSpace(id) == id && len(id) <= maxID && strings.IndexFunc(id, unicode.IsControl) < 0
 }
 
 // shown makes a name fit to be seen by people.

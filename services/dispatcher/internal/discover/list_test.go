@@ -40,7 +40,7 @@ func TestShapes(t *testing.T) {
 		"texts":                   {`{"models":["x","y"]}`, []string{"x", "y"}},
 		"by name":                 {`{"models":[{"name":"x"}]}`, []string{"x"}},
 		"twice":                   {`{"data":[{"id":"a"},{"id":"a"},{"id":"A"}]}`, []string{"a", "A"}},
-		"unusable ids":            {`{"data":[{"id":""},{"id":"  "},{"id":"a\nb"},{"id":7},{},null,3,[],{"id":"` + strings.Repeat("x", 513) + `"},{"id":"ok"}]}`, []string{"ok"}},
+		"unusable ids":            {`{"data":[{"id":""},{"id":"  "},{"id":" m"},{"id":"m "},{"id":"a\nb"},{"id":7},{},null,3,[],{"id":"` + strings.Repeat("x", 513) + `"},{"id":"ok"}]}`, []string{"ok"}},
 		"other kinds":             {`{"data":[{"id":"a","type":"image"},{"id":"b","type":"chat"},{"id":"c","output_modalities":["audio"]},{"id":"d","active":false}]}`, []string{"b"}},
 		"blank lines and a mark":  {"\ufeff\n\n" + `{"data":[{"id":"a"}]}`, []string{"a"}},
 		"half a character":        {"{\"data\":[{\"id\":\"a\",\"name\":\"\xff\"}]}", []string{"a"}},

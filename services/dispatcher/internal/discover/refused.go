@@ -34,3 +34,16 @@ func refused(err error) bool {
 	e, ok := errors.AsType[*RefusedError](err)
 	return ok && e.err == nil
 }
+
+// ofKey says whether another key of the provider may have more luck.
+func ofKey(err error) bool {
+	e, ok := errors.AsType[*RefusedError](err)
+	if !ok {
+		return false
+	}
+	switch e.Verdict.Class { //nolint:exhaustive // the others are about the provider
+	case classify.Auth, classify.Forbidden, classify.Rate, classify.Quota, classify.Payment:
+		return true
+	}
+	return false
+}

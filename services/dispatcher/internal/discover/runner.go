@@ -33,15 +33,23 @@ type Config struct {
 	Free    []string // parts of ids that make a model free
 	Logger  *slog.Logger
 
-	// Key chooses a key of a provider, "" for one that needs none. ok is false when there is none to use now; then nobody is asked.
-	Key func(provider string) (key string, ok bool)
+	// Keys gives keys of a provider in the order in which to try them, one that is "" for a provider that needs none. When there are none to
+	// use now, nobody is asked.
+	Keys func(provider string) []Key
 	// Publish tells everyone what a provider offers.
 	Publish func(ctx context.Context, l catalog.Listing) error
-	// Fresh says that another dispatcher listed the models a moment ago, so that it need not be done here. May be nil. Refresh does not ask.
-	Fresh func(provider string) bool
-	// Mask gives a form of a key that may be logged. May be nil; then keys are not mentioned.
-	Mask func(key string) string
+	// Fresh says that another dispatcher asked the same source a moment ago, so that it need not be done here. May be nil. Refresh does not ask.
+	Fresh func(s Source) bool
 }
+
+// Key is a credential. Logs name it by its index.
+type Key struct {
+	Index int
+	Value string
+}
+
+// maxKeys bounds how many keys are tried for one list.
+const maxKeys = 3
 
 // Runner asks the sources when it starts, then every hour, and on demand. A source that fails, or hangs, keeps nobody waiting but itself,
 // and what it said before stays published.
@@ -57,16 +65,18 @@ type Runner struct {
 
 	mu      sync.Mutex
 	stopped bool
-	refresh chan struct{} // closed at the end of the round that Refresh waits for; nil when there is none
+	refresh chan struct{}   // closed at the end of the round that Refresh waits for; nil when there is none
+	hurried map[string]bool // providers that Hurry named
+	wake    chan struct{}   // has room for one
 }
 
 // NewRunner makes a runner that does nothing before Start or Refresh.
 func NewRunner(cfg Config) *Runner {
 	if cfg.Fresh == nil {
-		cfg.Fresh = func(string) bool { return false }
+		cfg.Fresh = func(Source) bool { return false }
 	}
 	n := len(cfg.Sources)
-	r := &Runner{cfg: cfg, turn: make(chan struct{}, 1), due: make([]time.Time, n), misses: make([]int, n)}
+	r := &Runner{cfg: cfg, turn: make(chan struct{}, 1), due: make([]time.Time, n), misses: make([]int, n), hurried: map[string]bool{}, wake: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -109,6 +119,37 @@ func (r *Runner) Refresh(ctx context.Context) error {
 	return nil
 }
 
+// Hurry has a source asked soon, because something about its provider has changed, such as its keys. It does not wait, and does nothing before
+// Start.
+func (r *Runner) Hurry(provider string) {
+	r.mu.Lock()
+	r.hurried[provider] = true
+	r.mu.Unlock()
+	select {
+	case r.wake <- struct{}{}:
+	default: // it is woken already
+	}
+}
+
+// expedite makes the sources due that Hurry named.
+func (r *Runner) expedite() {
+	r.mu.Lock()
+	named := r.hurried
+	r.hurried = map[string]bool{}
+	r.mu.Unlock()
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-r.ctx.Done():
+		return
+	}
+	for i, s := range r.cfg.Sources {
+		if named[s.Provider] {
+			r.due[i], r.misses[i] = time.Time{}, 0
+		}
+	}
+}
+
 // forced makes the round of Refresh.
 func (r *Runner) forced(done chan struct{}) {
 	r.round(true)
@@ -124,6 +165,9 @@ func (r *Runner) loop() {
 		timer := time.NewTimer(time.Until(next))
 		select {
 		case <-timer.C:
+		case <-r.wake:
+			timer.Stop()
+			r.expedite()
 		case <-r.ctx.Done():
 			timer.Stop()
 			return
@@ -171,25 +215,31 @@ func (r *Runner) plan(i int, good bool) {
 // ask asks one source and publishes what it says. It answers whether the source has a listing now.
 func (r *Runner) ask(s Source, all bool) bool {
 	provider := slog.String("provider", s.Provider)
-	if !all && r.cfg.Fresh(s.Provider) {
+	if !all && r.cfg.Fresh(s) {
 		return true
 	}
-	key, ok := r.cfg.Key(s.Provider)
-	if !ok {
+	keys := r.cfg.Keys(s.Provider)
+	if len(keys) == 0 {
 		r.cfg.Logger.Debug("models not listed: no key to use", provider)
 		return false
 	}
 	ctx, cancel := context.WithTimeoutCause(r.ctx, sourceTimeout, classify.ErrTotalTimeout)
 	defer cancel()
-	models, err := List(ctx, r.cfg.Client, s, key)
-	if err != nil {
-		if r.ctx.Err() == nil {
-			r.cfg.Logger.Warn("models not listed", provider, r.masked(key), slog.Any("error", err))
+	for _, key := range keys[:min(len(keys), maxKeys)] {
+		models, err := List(ctx, r.cfg.Client, s, key.Value)
+		if err == nil {
+			return r.publish(catalog.Listing{
+				Provider: s.Provider, From: s.Fingerprint(), Models: Classify(models, s.Rules(r.cfg.Premium, r.cfg.Free)), At: time.Now(),
+			})
 		}
-		return false
+		if r.ctx.Err() == nil {
+			r.cfg.Logger.Warn("models not listed", provider, slog.Int("key", key.Index), slog.Any("error", err))
+		}
+		if !ofKey(err) {
+			return false
+		}
 	}
-	listing := catalog.Listing{Provider: s.Provider, Models: Classify(models, s.Rules(r.cfg.Premium, r.cfg.Free)), At: time.Now()}
-	return r.publish(listing)
+	return false
 }
 
 func (r *Runner) publish(l catalog.Listing) bool {
@@ -203,12 +253,4 @@ func (r *Runner) publish(l catalog.Listing) bool {
 	}
 	r.cfg.Logger.Info("models listed", slog.String("provider", l.Provider), slog.Int("models", len(l.Models)))
 	return true
-}
-
-// masked tells which key was used, if that may be told.
-func (r *Runner) masked(key string) slog.Attr {
-	if r.cfg.Mask == nil || key == "" {
-		return slog.Attr{}
-	}
-	return slog.String("key", r.cfg.Mask(key))
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -37,15 +38,18 @@ func newRound(answers map[string]memory, adjust func(*discover.Config)) *round {
 	}
 	cfg := discover.Config{
 		Client: memory(r.answer), Logger: slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		Key: func(provider string) (string, bool) {
+		Keys: func(provider string) []discover.Key {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return "key-of-" + provider, !r.keyless[provider]
+			if r.keyless[provider] {
+				return nil
+			}
+			return []discover.Key{{Index: 7, Value: "key-of-" + provider}}
 		},
-		Fresh: func(provider string) bool {
+		Fresh: func(s discover.Source) bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()
-			return r.fresh[provider]
+			return r.fresh[s.Provider]
 		},
 		Publish: func(_ context.Context, l catalog.Listing) error {
 			r.mu.Lock()
@@ -121,7 +125,7 @@ func TestOneProviderStopsNoOther(t *testing.T) {
 		r := newRound(map[string]memory{
 			"good": good, "hangs": hangs, "page": say(http.StatusOK, "<html>"), "refuses": say(http.StatusUnauthorized, "{}"),
 			"none": say(http.StatusOK, `{"object":"list","data":[]}`),
-		}, func(cfg *discover.Config) { cfg.Mask = func(key string) string { return key[:3] + "..." } })
+		}, nil)
 		start := time.Now()
 		r.Start()
 		require.Zero(t, time.Since(start))
@@ -134,9 +138,60 @@ func TestOneProviderStopsNoOther(t *testing.T) {
 		pass(21 * time.Second)
 		log := r.logged()
 		for _, provider := range []string{"hangs", "page", "refuses"} {
-			require.Contains(t, log, `msg="models not listed" provider=`+provider+` key=key... error="the provider did not list its models: `)
+			require.Contains(t, log, `msg="models not listed" provider=`+provider+` key=7 error="the provider did not list its models: `)
 		}
 		require.NotContains(t, log, "key-of-")
+	})
+}
+
+// R-094: a key that the provider refuses is no reason to do without its list while there is another; a provider that is down is asked once.
+func TestAnotherKeyLists(t *testing.T) {
+	t.Parallel()
+	byKey := func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.Header.Get("Authorization"), "good") {
+			good(w, r)
+			return
+		}
+		say(http.StatusUnauthorized, "{}")(w, r)
+	}
+	three := func(provider string) []discover.Key {
+		if provider == "many" {
+			return []discover.Key{{Index: 0}, {Index: 1}, {Index: 2}, {Index: 3, Value: "good"}}
+		}
+		return []discover.Key{{Index: 0, Value: "bad"}, {Index: 1, Value: "good"}}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"mixed": byKey, "many": byKey, "down": say(http.StatusBadGateway, "")}, func(cfg *discover.Config) { cfg.Keys = three })
+		r.Start()
+		defer r.Stop()
+		synctest.Wait()
+		require.Equal(t, []string{"m"}, r.listed("mixed"))
+		require.Nil(t, r.listed("many"))
+		require.Equal(t, map[string]int{"mixed": 2, "many": 3, "down": 1}, r.asked)
+	})
+}
+
+// A source whose provider has changed is asked at once, the others are not.
+func TestHurry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"good": good, "late": good}, nil)
+		r.keyless["late"] = true
+		r.Start()
+		defer r.Stop()
+		pass(3 * time.Hour)
+		before := r.asked["good"]
+		r.mu.Lock()
+		r.keyless["late"] = false
+		r.mu.Unlock()
+		for range 100 {
+			r.Hurry("late")
+		}
+		r.Hurry("unknown")
+		pass(time.Second)
+		require.Equal(t, []string{"m"}, r.listed("late"))
+		require.Equal(t, before, r.asked["good"])
+		require.LessOrEqual(t, r.asked["late"], 2)
 	})
 }
 

@@ -1,6 +1,8 @@
 package discover
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"net/http"
 	"net/url"
 	"strings"
@@ -13,6 +15,12 @@ type Source struct {
 	Dialect  string      // openai | gemini | anthropic | ollama | opencode | openclaw
 	URL      string      // base URL as the configuration has it, without a slash at the end; may have a query
 	Header   http.Header // static headers of the operator; may be nil
+}
+
+// Fingerprint tells sources apart without showing their addresses, which may hold credentials.
+func (s Source) Fingerprint() string {
+	sum := sha256.Sum256([]byte(s.Dialect + " " + s.Vendor + " " + s.URL))
+	return hex.EncodeToString(sum[:8])
 }
 
 // Rules are those for the models of this source; the lists are the operator's.

@@ -1,18 +1,30 @@
 package keypool
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
-// Sample gives a key that does not rest, for something that is no call of a model, such as listing models. It counts for nothing.
-func (p *Pool) Sample() (key string, ok bool) {
+// Sample is a key for something that is no call of a model.
+type Sample struct {
+	Index int
+	Key   string
+}
+
+// Samples gives the keys that do not rest, in random order, for something that is no call of a model, such as listing models. It counts for
+// nothing.
+func (p *Pool) Samples() []Sample {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
+	var all []Sample
 	for i := range p.state {
 		if k := &p.state[i]; k.usable("", AnyKey, now) {
-			return k.Value, true
+			all = append(all, Sample{i, k.Value})
 		}
 	}
-	return "", false
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) //nolint:gosec // spreading load needs no secrecy
+	return all
 }
 
 // Has says whether the pool holds a key.
