@@ -27,10 +27,11 @@ func (a *attempt) shownModel() string {
 	return a.Model
 }
 
-// reason is why this channel answers. It is that of the decision unless another one than decided does.
+// reason is why this channel answers. It is that of the decision unless another provider than decided does, be it that the decided one
+// is not even in the chain.
 func (a *attempt) reason() string {
 	switch d := a.job.Request.Decision; {
-	case d.Catalogue || a.first:
+	case d.Catalogue || a.Channel.Provider == cmp.Or(d.Provider, d.Agent):
 		return d.Reason
 	case a.limited:
 		return contract.ReasonRateLimit

@@ -149,7 +149,6 @@ func (r *run) answer(ctx context.Context) error {
 // claimed is a channel with the slot, the permit and, from a pool, the key to call it.
 type claimed struct {
 	Link
-	first  bool // of the chain
 	lease  *slot.Lease
 	permit Permit
 	key    *keypool.Lease // nil without a pool
@@ -169,7 +168,7 @@ func (r *run) claim(ctx context.Context) (claimed, bool) {
 			return claimed{}, false
 		}
 		r.noteBusy(links[:i])
-		c := claimed{Link: links[i], first: i == 0, lease: lease}
+		c := claimed{Link: links[i], lease: lease}
 		if r.authorize(&c) {
 			r.begun[c.Channel]++
 			return c, true

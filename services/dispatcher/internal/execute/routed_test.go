@@ -79,6 +79,10 @@ func TestRoutedAnswerDiscloses(t *testing.T) {
 		got, _ := w.routed(w.t.Context(), plainBody)
 		require.Equal(w.t, "RATE_LIMIT", gjson.Get(got.text(), "usage.routing_reason").Str)
 	})
+	bubble(t, map[string]handler{"a": reply("a")}, func(w *world) { // no model of the decided provider can be called, so that it is not in the chain
+		got, _ := w.routed(w.t.Context(), plainBody, func(d *contract.Decision) { d.Provider = "elsewhere" })
+		require.Equal(w.t, "KEY_AVAILABILITY", gjson.Get(got.text(), "usage.routing_reason").Str)
+	})
 }
 
 // the same in a stream.
