@@ -211,17 +211,17 @@ func TestDay(t *testing.T) {
 		t.Logf("%d requests in %s: local %d, failed %d", requests, time.Since(start), w.local.Load(), failed.Load())
 		require.Zero(t, failed.Load())
 		for id, p := range w.providers {
-			var calls []int
+			var served []int
 			refused, total := 0, 0
 			for _, a := range p.keys {
-				calls = append(calls, a.calls)
+				served = append(served, a.served)
 				refused += a.refused
-				total += a.calls
+				total += a.served
 			}
-			t.Logf("%s: calls by key %v, refused %d", id, calls, refused)
+			t.Logf("%s: served by key %v, refused %d", id, served, refused)
 			require.Empty(t, p.early, id)
-			require.Len(t, calls, perKey, id)
-			for _, n := range calls {
+			require.Len(t, served, perKey, id)
+			for _, n := range served {
 				require.InEpsilon(t, float64(total)/perKey, n, 0.1, id)
 			}
 		}

@@ -38,7 +38,7 @@ type provider struct {
 
 // account is what a provider knows of one key.
 type account struct {
-	calls, refused int
+	served, refused int
 	minute, day    time.Time
 	inMinute       int
 	inDay          int
@@ -94,7 +94,6 @@ func (p *provider) take(key string, tokens int, arrived time.Time) (wait time.Du
 		p.keys[key] = a
 	}
 	now := time.Now().In(p.zone)
-	a.calls++
 	if arrived.After(a.refusedAt) && now.Before(a.restUntil) { // calls that were on their way could not know
 		p.early = append(p.early, fmt.Sprintf("%s %s at %s, until %s", p.name, key, now, a.restUntil))
 	}
@@ -113,6 +112,7 @@ func (p *provider) take(key string, tokens int, arrived time.Time) (wait time.Du
 		a.inDay++
 		a.inMinute++
 		a.tokens += tokens
+		a.served++
 		return 0, false
 	}
 	a.refused++
