@@ -53,7 +53,7 @@ func (doc *document) server(n node) {
 		"host": s.readHost, "port": integer(&s.Port, 1, math.MaxUint16), "max_body_bytes": integer(&s.MaxBodyBytes, 1, math.MaxInt32),
 		"client_keys": s.readClientKeys, "admin_key": secret(&s.AdminKey), "debug": boolean(&s.Debug),
 		"cors_origins":  s.readOrigins,
-		"queue_timeout": duration(&s.QueueTimeout), "drain_timeout": duration(&s.DrainTimeout),
+		"queue_timeout": positive(&s.QueueTimeout), "drain_timeout": duration(&s.DrainTimeout),
 		"tool_install": boolean(&s.ToolInstall), "locale": oneOf(&s.Locale, "en", "ko"),
 	})
 }

@@ -41,12 +41,12 @@ func TestBusyOrFailed(t *testing.T) {
 			t.Parallel()
 			bubble(t, map[string]handler{"a": reply("a"), "b": reply("b")}, func(w *world) {
 				t := w.t
-				for _, id := range strings.Split(tc.full, "") {
+				for id := range strings.SplitSeq(tc.full, "") {
 					lease, _, err := w.slots.Claim(t.Context(), []slot.Candidate{{ID: id, Limit: 1}}, nil)
 					require.NoError(t, err)
 					defer lease.Release()
 				}
-				for _, id := range strings.Split(tc.open, "") {
+				for id := range strings.SplitSeq(tc.open, "") {
 					w.openCircuit(id)
 				}
 				got, out := w.routed(t.Context(), plainBody)
