@@ -87,6 +87,7 @@ func keyless(t *testing.T) (groq, ollama *fakellm.Server, start func() running) 
 	t.Helper()
 	groq = fakellm.Start(t)
 	groq.Handle(fakellm.Talk("from groq"))
+	groq.Offer("Vendor/Fast-120B")
 	ollama, local := startOllama(t)
 	s := configured(t, freePort(t), fmt.Sprintf(`
 providers:
@@ -127,7 +128,7 @@ func TestWithoutCloudKeys(t *testing.T) {
 	require.NotContains(t, failure.RawJSON(), "secret detail")
 }
 
-// R-172: a key that is added while the gateway runs makes its provider usable, and is there again after a restart.
+// R-172: a key that is added while the gateway runs makes its provider usable, whose models are listed then, and is there again after a restart.
 func TestKeysAddedAtRunTime(t *testing.T) {
 	t.Parallel()
 	groq, _, begin := keyless(t)
@@ -140,6 +141,7 @@ func TestKeysAddedAtRunTime(t *testing.T) {
 	require.JSONEq(t, `{"status":"success","added_count":1}`, text)
 	x.awaitGroq(t)
 	require.Equal(t, "added-key-1", last(groq).Key())
+	x.awaitListed(t, "groq/Vendor/Fast-120B")
 	require.NoError(t, x.stop())
 
 	x = begin()
