@@ -17,10 +17,14 @@ var presets = map[string]preset{
 		"openai": "https://generativelanguage.googleapis.com/v1beta/openai",
 		"gemini": "https://generativelanguage.googleapis.com/v1beta",
 	}, models: DefaultModels{Free: "gemini-flash-latest", Premium: "gemini-2.5-pro"}},
-	"groq": {dialect: "openai", pooled: true, env: "GROQ", urls: map[string]string{"openai": "https://api.groq.com/openai/v1"},
-		models: DefaultModels{Free: "openai/gpt-oss-120b"}},
-	"cerebras": {dialect: "openai", pooled: true, env: "CEREBRAS", urls: map[string]string{"openai": "https://api.cerebras.ai/v1"},
-		models: DefaultModels{Free: "gpt-oss-120b"}},
+	"groq": {
+		dialect: "openai", pooled: true, env: "GROQ", urls: map[string]string{"openai": "https://api.groq.com/openai/v1"},
+		models: DefaultModels{Free: "openai/gpt-oss-120b"},
+	},
+	"cerebras": {
+		dialect: "openai", pooled: true, env: "CEREBRAS", urls: map[string]string{"openai": "https://api.cerebras.ai/v1"},
+		models: DefaultModels{Free: "gpt-oss-120b"},
+	},
 	"ollama": {dialect: "ollama", key: "ollama", env: "OLLAMA", urls: map[string]string{
 		"ollama": "http://localhost:11434/v1",
 		"openai": "http://localhost:11434/v1",

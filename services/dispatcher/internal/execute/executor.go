@@ -244,7 +244,7 @@ func (r *run) outOfReach(l *Link) bool {
 // noteBusy remembers that channels were passed over only because they are full (C-27).
 func (r *run) noteBusy(links []Link) {
 	for i := range links {
-		if c := links[i].Channel; !r.tried[c] && !r.outOfReach(&links[i]) && !(r.tooLarge && !links[i].Large) {
+		if c := links[i].Channel; !r.tried[c] && !r.outOfReach(&links[i]) && (!r.tooLarge || links[i].Large) {
 			r.busy = true
 			r.Metrics.skipped(c, skipBusy)
 		}
