@@ -55,7 +55,8 @@ func (a *addedKeys) observe(e bus.Entry) {
 		a.d.log.Warn("a key that was added at run time can't be used", slog.String("provider", k.Provider), slog.Any("error", err))
 		return
 	}
-	if index, added := pool.Add(string(value), ""); added {
+	p, _ := a.d.cfg.Gateway.Provider(k.Provider)
+	if index, added := pool.Add(string(value), p.Tier); added {
 		a.d.secrets.add(string(value))
 		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.Int("key", index))
 		a.d.state.changed()

@@ -138,7 +138,7 @@ func TestClientLeaves(t *testing.T) {
 					return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
 				},
 					testWait, 10*time.Millisecond)
-				require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, "hydra_ingress_in_flight 0")
+				require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, "hydrallm_ingress_in_flight 0")
 			})
 		}
 	}
@@ -386,7 +386,7 @@ func TestHTTP10(t *testing.T) {
 			require.ErrorIs(t, err, io.EOF)
 		}
 	}
-	require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, "hydra_ingress_in_flight 0")
+	require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, "hydrallm_ingress_in_flight 0")
 }
 
 // R-014: a body above the payload limit of NATS arrives byte for byte.

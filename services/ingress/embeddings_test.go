@@ -55,8 +55,8 @@ func TestEmbeddings(t *testing.T) {
 		require.Equal(t, testWait, r.Request.StartBy.Sub(r.Request.ReceivedAt).Round(testWait/100))
 	}
 	text := g.do(http.MethodGet, "/metrics", nil).body
-	require.Contains(t, text, `hydra_ingress_requests_total{class="2xx",route="embeddings"} 3`)
-	require.Contains(t, text, `hydra_ingress_requests_total{class="2xx",route="chat"} 0`)
+	require.Contains(t, text, `hydrallm_ingress_requests_total{class="2xx",route="embeddings"} 3`)
+	require.Contains(t, text, `hydrallm_ingress_requests_total{class="2xx",route="chat"} 0`)
 }
 
 // As many inputs as there may be reach the worker in one piece, and their vectors the client.

@@ -223,15 +223,15 @@ func TestMetrics(t *testing.T) {
 	g.do(http.MethodGet, "/surprise", nil)
 	text := g.do(http.MethodGet, "/metrics", nil).body
 	for _, line := range []string{
-		`hydra_ingress_requests_total{class="2xx",route="chat"} 2`, `hydra_ingress_requests_total{class="4xx",route="chat"} 1`,
-		`hydra_ingress_requests_total{class="4xx",route="other"} 1`, `hydra_ingress_first_byte_seconds_count 2`,
-		`hydra_ingress_unfinished_total{reason="gap"} 0`, `hydra_ingress_in_flight 0`,
+		`hydrallm_ingress_requests_total{class="2xx",route="chat"} 2`, `hydrallm_ingress_requests_total{class="4xx",route="chat"} 1`,
+		`hydrallm_ingress_requests_total{class="4xx",route="other"} 1`, `hydrallm_ingress_first_byte_seconds_count 2`,
+		`hydrallm_ingress_unfinished_total{reason="gap"} 0`, `hydrallm_ingress_in_flight 0`,
 	} {
 		require.Contains(t, text, line+"\n")
 	}
 	require.NotContains(t, text, "surprise")
-	require.NotContains(t, text, "hydra_ingress_request_body_bytes_total 0\n")
-	require.NotContains(t, text, "hydra_ingress_response_body_bytes_total 0\n")
+	require.NotContains(t, text, "hydrallm_ingress_request_body_bytes_total 0\n")
+	require.NotContains(t, text, "hydrallm_ingress_response_body_bytes_total 0\n")
 }
 
 // R-370, R-382.

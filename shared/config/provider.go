@@ -16,6 +16,7 @@ type Provider struct {
 	Dialect        string // openai | gemini | ollama | anthropic | opencode | openclaw
 	URL            string // with the version path, without a slash at the end; may have a query
 	Keys           []Key  // distinct. None: no credentials are sent, or, when Pooled, no key is there yet
+	Tier           string // of a key that states none
 	Pooled         bool   // its keys have cooldowns. Not so with a single key, which only has the breaker (C-11)
 	Limit          int    // default limit of each of its upstreams; 0 = unlimited
 	SessionHeader  string // canonical name, "" = none
@@ -41,7 +42,6 @@ type providerEntry struct {
 	Provider
 	path  string
 	key   Secret
-	tier  string
 	limit *int
 	seen  map[Secret]bool
 }
@@ -56,7 +56,7 @@ func (doc *document) provider(n node) {
 	p := newProviderEntry(doc, n.path)
 	n.fields(map[string]func(node){
 		"id": name(&p.ID), "dialect": oneOf(&p.Dialect, "openai", "gemini", "ollama", "anthropic", "opencode", "openclaw"),
-		"url": web(&p.URL), "key": secret(&p.key), "keys": func(n node) { n.words(p.addKey) }, "tier": tier(&p.tier),
+		"url": web(&p.URL), "key": secret(&p.key), "keys": func(n node) { n.words(p.addKey) }, "tier": tier(&p.Tier),
 		"max_concurrency": limit(&p.limit), "session_header": p.readSessionHeader, "think_tags": thinkTags(&p.ThinkTags),
 		"patch": patch(&p.Patch), "headers": p.readHeaders,
 		"default_models": func(n node) {
@@ -210,8 +210,8 @@ func withVersion(address, dialect string) string {
 // addKeys decides between a single key, a pool and none.
 func (doc *document) addKeys(p *providerEntry, pre preset) {
 	single, pool := doc.given(p.path+".key"), doc.given(p.path+".keys")
-	if p.tier == "" {
-		p.tier = "unknown"
+	if p.Tier == "" {
+		p.Tier = "unknown"
 	}
 	switch {
 	case p.key != "" && len(p.Keys) > 0:
@@ -228,7 +228,7 @@ func (doc *document) addKeys(p *providerEntry, pre preset) {
 	}
 	for i := range p.Keys {
 		if p.Keys[i].Tier == "" {
-			p.Keys[i].Tier = p.tier
+			p.Keys[i].Tier = p.Tier
 		}
 	}
 	if len(p.Keys) == 0 && strings.HasPrefix(p.URL, "https://") && !p.authorized() {

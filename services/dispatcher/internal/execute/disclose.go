@@ -62,7 +62,7 @@ func (a *attempt) disclose(o *stream.Options) {
 }
 
 // omittedWarning goes with an answer to a request whose images were left out (C-25).
-const omittedWarning = "no available model accepts images: they were left out"
+const omittedWarning = "the images were left out, because the model that answered takes none"
 
 // retryParts lists the failed attempts before this one, nil when there was none.
 func (a *attempt) retryParts() []byte {

@@ -43,19 +43,19 @@ type Metrics struct {
 func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error) {
 	m := &Metrics{
 		firstByte: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "hydra_ingress_first_byte_seconds", Help: "Time from a request for the pipeline to the status line of its answer.",
+			Name: "hydrallm_ingress_first_byte_seconds", Help: "Time from a request for the pipeline to the status line of its answer.",
 			Buckets: []float64{.002, .005, .01, .02, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
 		}),
 		received: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hydra_ingress_request_body_bytes_total", Help: "Bytes of requests for the pipeline, decompressed.",
+			Name: "hydrallm_ingress_request_body_bytes_total", Help: "Bytes of requests for the pipeline, decompressed.",
 		}),
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "hydra_ingress_response_body_bytes_total", Help: "Bytes of answers of the pipeline.",
+			Name: "hydrallm_ingress_response_body_bytes_total", Help: "Bytes of answers of the pipeline.",
 		}),
 		failures: map[string]prometheus.Counter{},
 	}
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hydra_ingress_requests_total", Help: "Requests by route and class of the status.",
+		Name: "hydrallm_ingress_requests_total", Help: "Requests by route and class of the status.",
 	}, []string{"route", "class"})
 	for r := range routeCount {
 		for class := range classCount {
@@ -63,13 +63,13 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 		}
 	}
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hydra_ingress_unfinished_total", Help: "Requests whose answer did not come to its end; gone: the client left.",
+		Name: "hydrallm_ingress_unfinished_total", Help: "Requests whose answer did not come to its end; gone: the client left.",
 	}, []string{"reason"})
 	for _, reason := range pending.Reasons() {
 		m.failures[reason] = failures.WithLabelValues(reason)
 	}
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "hydra_ingress_in_flight", Help: "Requests that await their answer or its end.",
+		Name: "hydrallm_ingress_in_flight", Help: "Requests that await their answer or its end.",
 	}, func() float64 { return float64(inFlight()) })
 	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, requests, failures, gauge} {
 		if err := reg.Register(c); err != nil {
