@@ -39,12 +39,12 @@ type provider struct {
 // account is what a provider knows of one key.
 type account struct {
 	served, refused int
-	minute, day    time.Time
-	inMinute       int
-	inDay          int
-	tokens         int
-	refusedAt      time.Time
-	restUntil      time.Time // what the last refusal asked for
+	minute, day     time.Time
+	inMinute        int
+	inDay           int
+	tokens          int
+	refusedAt       time.Time
+	restUntil       time.Time // what the last refusal asked for
 }
 
 func newProvider(name string) *provider {
