@@ -86,6 +86,13 @@ type Translator interface {
 	Events(r io.Reader) io.Reader
 }
 
+// Embedder is a Translator whose protocol has embeddings.
+type Embedder interface {
+	// Embeddings translates a request to Embeddings. The error is an *openai.RequestError that names what can't be translated. The answer needs
+	// no translation: package embed reads those of all protocols.
+	Embeddings(body []byte) (Native, error)
+}
+
 // maxAnswer bounds a whole answer that is translated.
 const maxAnswer = 64 << 20
 
@@ -103,16 +110,7 @@ func (d Translated) Chat(ctx context.Context, call upstream.Call) (*upstream.Res
 	if err != nil {
 		return nil, err
 	}
-	call.URL, call.Body = Operation(call.URL, native.Path), native.Body
-	for name, values := range native.Header {
-		if len(call.Header.Values(name)) == 0 { // what the operator set wins
-			call.Header[name] = values
-		}
-	}
-	if call.Key != "" {
-		d.Translator.Authorize(call.Header, call.Key)
-	}
-	resp, err := d.Client.Do(ctx, call)
+	resp, err := d.do(ctx, call, native)
 	if err != nil || resp.Status/100 != 2 {
 		return resp, err
 	}
@@ -125,9 +123,30 @@ func (d Translated) Chat(ctx context.Context, call upstream.Call) (*upstream.Res
 	return resp, nil
 }
 
-// Embed is not part of any translated protocol.
-func (Translated) Embed(context.Context, upstream.Call) (*upstream.Response, error) {
-	return nil, fmt.Errorf("embeddings: %w", ErrUnsupported)
+// Embed translates the call if the protocol has embeddings.
+func (d Translated) Embed(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+	e, ok := d.Translator.(Embedder)
+	if !ok {
+		return nil, fmt.Errorf("embeddings: %w", ErrUnsupported)
+	}
+	native, err := e.Embeddings(call.Body)
+	if err != nil {
+		return nil, err
+	}
+	return d.do(ctx, call, native)
+}
+
+func (d Translated) do(ctx context.Context, call upstream.Call, native Native) (*upstream.Response, error) {
+	call.URL, call.Body = Operation(call.URL, native.Path), native.Body
+	for name, values := range native.Header {
+		if len(call.Header.Values(name)) == 0 { // what the operator set wins
+			call.Header[name] = values
+		}
+	}
+	if call.Key != "" {
+		d.Translator.Authorize(call.Header, call.Key)
+	}
+	return d.Client.Do(ctx, call)
 }
 
 func isEvents(h http.Header) bool {

@@ -64,3 +64,26 @@ func TestCall(t *testing.T) {
 	require.Equal(t, http.StatusTooManyRequests, status)
 	require.Equal(t, string(fixtures.Get("gemini-native/error-429.json").Body), body)
 }
+
+// R-098: embeddings use the same address and key.
+func TestEmbedCall(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1beta/models/emb:batchEmbedContents" || r.Header.Get("X-Goog-Api-Key") != "k1" || r.Header.Get("Authorization") != "" {
+			http.Error(w, "unexpected call of "+r.URL.String(), http.StatusTeapot)
+			return
+		}
+		_, _ = io.WriteString(w, `{"embeddings":[{"values":[0.5]}]}`)
+	}))
+	t.Cleanup(srv.Close)
+	client := upstream.New(upstream.Config{})
+	t.Cleanup(client.Close)
+	d := dialect.Translated{Client: client, Translator: gemini.Translator{}}
+	resp, err := d.Embed(t.Context(), upstream.Call{
+		URL: srv.URL + "/v1beta", Key: "k1", Header: http.Header{}, Body: []byte(`{"model":"emb","input":"a"}`),
+		HeadersTimeout: time.Minute, RequestTimeout: time.Minute,
+	})
+	require.NoError(t, err)
+	defer resp.Close()
+	require.Equal(t, http.StatusOK, resp.Status)
+}

@@ -48,13 +48,18 @@ func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 	if err := enc.Encode(r.native); err != nil {
 		return dialect.Native{}, fmt.Errorf("encoding the request: %w", err)
 	}
-	path := "/models/" + strings.ReplaceAll(url.PathEscape(model), ":", "%3A")
+	path := modelPath(model)
 	if stream {
 		path += ":streamGenerateContent?alt=sse" // without alt it is a JSON array in pieces
 	} else {
 		path += ":generateContent"
 	}
 	return dialect.Native{Path: path, Body: bytes.TrimSpace(out.Bytes())}, nil
+}
+
+// modelPath is the path of a model, to which its operations are appended.
+func modelPath(model string) string {
+	return "/models/" + strings.ReplaceAll(url.PathEscape(model), ":", "%3A")
 }
 
 // request is a client's request on its way to native.
