@@ -66,8 +66,8 @@ func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Respons
 	if err != nil {
 		return nil, err
 	}
-	t := task.Begin(ctx, call)
-	resp, err := a.ask(t, call, p)
+	ctx, t := task.Begin(ctx, call)
+	resp, err := a.ask(ctx, t, call, p)
 	if err != nil {
 		return nil, t.Fail(err)
 	}
@@ -75,19 +75,19 @@ func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Respons
 }
 
 // ask asks the server or, where there is none, the program.
-func (a *Agent) ask(t *task.Task, call upstream.Call, p prompt.Prompt) (*upstream.Response, error) {
+func (a *Agent) ask(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt) (*upstream.Response, error) {
 	m, ok := readModel(p.Model)
 	switch {
 	case !ok:
 		return respond(t, unknownModel(p.Model)), nil
 	case call.URL == "":
-		return a.run(t, p, m, call.Stream)
+		return a.run(ctx, t, p, m, call.Stream)
 	}
-	resp, err := a.serve(t, call, p, m)
+	resp, err := a.serve(ctx, t, call, p, m)
 	if a.cfg.Program == "" || !task.Unreachable(err) {
 		return resp, err
 	}
-	resp, runErr := a.run(t, p, m, call.Stream)
+	resp, runErr := a.run(ctx, t, p, m, call.Stream)
 	if errors.Is(runErr, program.ErrMissing) {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -29,7 +30,6 @@ type event struct {
 	part    part
 	delta   string
 	failure failure
-	until   time.Time // when the call will be repeated
 	refusal refusal
 }
 
@@ -66,10 +66,10 @@ func readEvent(data []byte) event {
 		e.kind = connected
 	case "message.updated":
 		e.kind, e.message = ofMessage, readInfo(p.Get("info"))
-		e.session = p.Get("info.sessionID").Str
+		e.session = cmp.Or(p.Get("info.sessionID").Str, e.session)
 	case "message.part.updated":
 		e.kind, e.part = ofPart, readPart(p.Get("part"))
-		e.session = p.Get("part.sessionID").Str
+		e.session = cmp.Or(p.Get("part.sessionID").Str, e.session)
 	case "message.part.delta":
 		if p.Get("field").Str == "text" {
 			e.kind, e.delta = ofDelta, p.Get("delta").Str
@@ -92,8 +92,7 @@ func (e *event) status(s gjson.Result) {
 	case "idle":
 		e.kind = idle
 	case "retry":
-		e.kind, e.failure = repeating, repeated(s.Get("message").String())
-		e.until = time.UnixMilli(s.Get("next").Int())
+		e.kind, e.failure = repeating, repeated(s.Get("message").String(), time.UnixMilli(s.Get("next").Int()))
 	}
 }
 

@@ -1,9 +1,13 @@
 package opencode
 
 import (
+	"bytes"
 	"cmp"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/gjson"
 
@@ -56,8 +60,15 @@ func readFailure(v gjson.Result) failure {
 	return f
 }
 
-// repeated is the failure of a call that OpenCode is going to repeat. All that is known is a message.
-func repeated(message string) failure { return newFailure(busyStatus(message), "APIError", message) }
+// repeated is the failure of a call that OpenCode is going to repeat at a certain time.
+func repeated(message string, at time.Time) failure {
+	f := newFailure(busyStatus(message), "APIError", message)
+	if wait := time.Until(at); wait > 0 {
+		seconds := strconv.FormatFloat(math.Ceil(wait.Seconds()), 'f', -1, 64)
+		f.body = append(bytes.TrimSuffix(f.body, []byte("}}")), `,"isRetryable":true,"responseHeaders":{"retry-after":"`+seconds+`"}}}`...)
+	}
+	return f
+}
 
 // busyStatus tells a limit of a key from an overload.
 func busyStatus(message string) int {

@@ -3,7 +3,9 @@ package opencode
 import (
 	"encoding/base64"
 	"io"
+	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
@@ -139,9 +141,9 @@ func setup(t *testing.T, f *fake) *world {
 // setupHandler lets a handler stand before the server.
 func setupHandler(t *testing.T, f *fake, h http.Handler) *world {
 	t.Helper()
-	net := pipenet.New()
-	stop := net.Serve("opencode", h)
-	client := upstream.New(upstream.Config{Dial: net.Dial})
+	network := pipenet.New()
+	stop := network.Serve("opencode", h)
+	client := upstream.New(upstream.Config{Dial: network.Dial})
 	a := New(Config{}, client)
 	t.Cleanup(func() {
 		a.Close()
@@ -201,4 +203,21 @@ func fixtureEvents(t *testing.T) []string {
 		require.NoError(t, err)
 		events = append(events, string(e.Data))
 	}
+}
+
+// listen serves a handler on a real port.
+func listen(t *testing.T, h http.Handler) (url string) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// freeAddress is one where nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer l.Close() //nolint:errcheck // it was only to find the address
+	return l.Addr().String()
 }

@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"context"
 	"encoding/base64"
 	"fmt"
 	"net/http"
@@ -21,7 +22,7 @@ import (
 const maxOutput = maxAnswer
 
 // run asks the program. It answers when all is said, so a stream comes in one piece.
-func (a *Agent) run(t *task.Task, p prompt.Prompt, m model, stream bool) (*upstream.Response, error) {
+func (a *Agent) run(ctx context.Context, t *task.Task, p prompt.Prompt, m model, stream bool) (*upstream.Response, error) {
 	dir, err := os.MkdirTemp("", "opencode-")
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for OpenCode: %w", err)
@@ -42,7 +43,7 @@ func (a *Agent) run(t *task.Task, p prompt.Prompt, m model, stream bool) (*upstr
 	if err := os.Mkdir(work, 0o700); err != nil {
 		return nil, fmt.Errorf("making a directory for OpenCode: %w", err)
 	}
-	out, err := program.Run(t.Context(), program.Command{
+	out, err := program.Run(ctx, program.Command{
 		Program: a.cfg.Program, Args: append(args, files...), Dir: work, Env: env, Input: []byte(p.Whole()), MaxOutput: maxOutput,
 	})
 	if err != nil {

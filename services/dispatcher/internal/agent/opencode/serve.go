@@ -15,8 +15,8 @@ import (
 const cleanupLimit = 5 * time.Second
 
 // serve asks a server.
-func (a *Agent) serve(t *task.Task, call upstream.Call, p prompt.Prompt, m model) (*upstream.Response, error) {
-	ctx, s := t.Context(), newServer(a.client, call, call.RequestTimeout+cleanupLimit) // the clocks of the task go off before
+func (a *Agent) serve(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt, m model) (*upstream.Response, error) {
+	s := newServer(a.client, call, call.RequestTimeout+cleanupLimit) // the clocks of the task go off before
 	health, err := s.get(ctx, healthPath)
 	switch {
 	case err != nil:
@@ -38,21 +38,21 @@ func (a *Agent) serve(t *task.Task, call upstream.Call, p prompt.Prompt, m model
 		return respond(t, newFailure(http.StatusBadGateway, "UnknownError", "The session that was made has no id")), nil
 	}
 	turn := newTurn(s, id, m, call.Stream)
-	if err := turn.begin(ctx, message(p, m)); err != nil { //nolint:contextcheck // the cleanup outlives the call
+	if err := turn.begin(ctx, message(p, m)); err != nil {
 		a.end(ctx, turn)
 		return nil, err
 	}
 	if call.Stream {
-		return a.stream(t, turn)
+		return a.stream(ctx, t, turn)
 	}
-	return a.whole(t, turn)
+	return a.whole(ctx, t, turn)
 }
 
 // whole waits for the end of a turn.
-func (a *Agent) whole(t *task.Task, turn *turn) (*upstream.Response, error) {
-	defer a.end(t.Context(), turn)
+func (a *Agent) whole(ctx context.Context, t *task.Task, turn *turn) (*upstream.Response, error) {
+	defer a.end(ctx, turn)
 	for !turn.over {
-		if err := turn.step(t.Context()); err != nil {
+		if err := turn.step(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -63,18 +63,18 @@ func (a *Agent) whole(t *task.Task, turn *turn) (*upstream.Response, error) {
 }
 
 // stream waits for the beginning of an answer, so that a turn that fails before has a status.
-func (a *Agent) stream(t *task.Task, turn *turn) (*upstream.Response, error) {
+func (a *Agent) stream(ctx context.Context, t *task.Task, turn *turn) (*upstream.Response, error) {
 	for !turn.over && len(turn.out) == 0 {
-		if err := turn.step(t.Context()); err != nil {
-			a.end(t.Context(), turn)
+		if err := turn.step(ctx); err != nil {
+			a.end(ctx, turn)
 			return nil, err
 		}
 	}
 	if turn.failure != nil && !turn.begun {
-		a.end(t.Context(), turn)
+		a.end(ctx, turn)
 		return respond(t, *turn.failure), nil
 	}
-	return t.Stream(&body{agent: a, turn: turn, ctx: t.Context()}), nil
+	return t.Stream(&body{agent: a, turn: turn, ctx: ctx}), nil
 }
 
 // body is a stream while it is read.

@@ -3,7 +3,6 @@ package opencode
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"hydrallm/services/dispatcher/internal/agent/reply"
@@ -69,11 +68,11 @@ func (t *transcript) grow(p part) (kind, added string) {
 		t.parts[p.id] = s
 		t.order = append(t.order, s)
 	}
-	rest, ok := strings.CutPrefix(p.text, string(s.text))
-	if !ok {
+	known := len(s.text)
+	if len(p.text) < known || p.text[:known] != string(s.text) {
 		return "", ""
 	}
-	return t.add(s, rest)
+	return t.add(s, p.text[known:])
 }
 
 // extend takes what came of a part. Where the kind of the part is not known yet, its whole text will bring it.

@@ -57,7 +57,7 @@ func play(name string) bool {
 		_ = os.Stdin.Close()
 		fmt.Print("not interested") //nolint:forbidigo // a program prints
 	case "hang", "leave":
-		child := exec.Command(os.Args[0])
+		child := exec.Command(os.Args[0]) //nolint:gosec // the test binary itself
 		child.Env = []string{role + "=child", "PIDS=" + os.Getenv("PIDS")}
 		child.Stdout = os.Stdout // keeps the output open
 		if err := child.Start(); err != nil {
@@ -79,10 +79,10 @@ func play(name string) bool {
 // note leaves a process id where the test finds it.
 func note(name string, pid int) {
 	path := filepath.Join(os.Getenv("PIDS"), name)
-	if err := os.WriteFile(path+".new", []byte(strconv.Itoa(pid)), 0o600); err != nil {
+	if err := os.WriteFile(path+".new", []byte(strconv.Itoa(pid)), 0o600); err != nil { //nolint:gosec // the test names the file
 		panic(err)
 	}
-	if err := os.Rename(path+".new", path); err != nil {
+	if err := os.Rename(path+".new", path); err != nil { //nolint:gosec // as above
 		panic(err)
 	}
 }
@@ -90,7 +90,7 @@ func note(name string, pid int) {
 // awaitFile polls: another process gives no event to wait for.
 func awaitFile(path string) []byte {
 	for range 1000 {
-		if data, err := os.ReadFile(path); err == nil {
+		if data, err := os.ReadFile(path); err == nil { //nolint:gosec // the test names the file
 			return data
 		}
 		<-time.After(10 * time.Millisecond)

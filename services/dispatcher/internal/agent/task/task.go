@@ -24,17 +24,16 @@ type Task struct {
 
 // Begin starts the clocks of a call, with the meaning that they have for upstream.Client: its HeadersTimeout is the time until Answer or
 // Stream, its RequestTimeout that until the last byte.
-func Begin(ctx context.Context, call upstream.Call) *Task {
+//
+// The context that it gives ends with the call.
+func Begin(ctx context.Context, call upstream.Call) (context.Context, *Task) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	return &Task{
+	return ctx, &Task{
 		ctx: ctx, cancel: cancel,
 		first: time.AfterFunc(call.HeadersTimeout, func() { cancel(classify.ErrHeaderTimeout) }),
 		total: time.AfterFunc(call.RequestTimeout, func() { cancel(classify.ErrTotalTimeout) }),
 	}
 }
-
-// Context ends with the call.
-func (t *Task) Context() context.Context { return t.ctx }
 
 // Answer gives the response of a call whose work is done.
 func (t *Task) Answer(status int, contentType string, body []byte) *upstream.Response {
