@@ -65,7 +65,9 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	r.wait = soonest(r.wait, verdict.Wait)
 	step := r.next(c, verdict)
 	if step == classify.RetryOnce && r.misfired {
-		step = classify.Final
+		if step = classify.Final; a.status/100 == 2 { // what came says nothing that the client could make use of
+			step = classify.NextChannel
+		}
 	}
 	if step == classify.Final {
 		return step, r.passThrough(verdict)

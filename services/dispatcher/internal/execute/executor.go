@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -258,7 +259,7 @@ func (r *run) again(c *Channel, step classify.Step) bool {
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
 func (r *run) exhausted(ctx context.Context) error {
-	if r.tooLarge && r.last.Class == classify.Size {
+	if r.tooLarge && r.last.Class == classify.Size || r.unfit() {
 		return r.passThrough(r.last)
 	}
 	if r.busy && len(r.reasons) == 0 {
@@ -276,6 +277,12 @@ func (r *run) exhausted(ctx context.Context) error {
 		}
 	}
 	return &fault.Fault{Kind: fault.Failed, Message: r.failure(), RetryAfter: wait}
+}
+
+// unfit says whether the request can't be put to any channel of the chain, which no waiting changes.
+func (r *run) unfit() bool {
+	other := func(class string) bool { return class != string(classify.Unfit) }
+	return len(r.reasons) == len(r.chain.Links) && !slices.ContainsFunc(r.reasons, other)
 }
 
 // failure says in words why nothing answered.

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/contract"
@@ -338,4 +340,50 @@ func TestImagesAreLeftOut(t *testing.T) {
 		got, _ = w.routed(t.Context(), plainBody)
 		require.False(t, gjson.Get(got.text(), "usage.gateway_warning").Exists())
 	})
+}
+
+// R-100: a request that no channel can take is the client's affair, and no waiting helps; while one that may take it fails or rests, it is not.
+func TestRequestThatFitsNowhere(t *testing.T) {
+	t.Parallel()
+	const audio = `{"model":"auto","messages":[{"role":"user","content":[{"type":"input_audio","input_audio":{"data":"AAAA","format":"wav"}}]}]}`
+	for name, tc := range map[string]struct {
+		unfit []string
+		want  int
+	}{
+		"nowhere":       {[]string{"a", "b"}, http.StatusBadRequest},
+		"somebody else": {[]string{"a"}, http.StatusServiceUnavailable},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": reply("a"), "b": status(503, "{}")}, func(w *world) {
+				t := w.t
+				for _, id := range tc.unfit {
+					w.link(id, func(l *execute.Link) { l.Channel.Dialect = dialect.Translated{Translator: anthropic.Translator{}} })
+				}
+				got, _ := w.routed(t.Context(), audio)
+				require.Equal(t, tc.want, got.head.Status)
+				require.Equal(t, tc.want == http.StatusBadRequest, gjson.Get(got.text(), "error.param").Str == "messages[0].content[0]")
+				w.idle()
+			})
+		})
+	}
+}
+
+// C-42: a model that fails twice at a call inside an answer that went well has told the client nothing; another may do better.
+func TestModelFailsAtItsOutput(t *testing.T) {
+	t.Parallel()
+	misfire := status(200, `{"candidates":[{"content":{},"finishReason":"MALFORMED_FUNCTION_CALL"}]}`)
+	bubble(t, map[string]handler{"a": misfire, "b": misfire, "c": reply("c")}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody)
+		require.Equal(w.t, http.StatusOK, got.head.Status)
+	})
+	bubble(t, map[string]handler{"a": misfire}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody, named)
+		require.Equal(w.t, http.StatusServiceUnavailable, got.head.Status)
+		require.Equal(w.t, 2, w.called("a"))
+	}, pooled(3))
+	bubble(t, map[string]handler{"a": status(400, `{"error":{"message":"no call","code":"tool_use_failed"}}`)}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody, named)
+		require.Equal(w.t, http.StatusBadRequest, got.head.Status, "what the provider refuses in words is the client's to read")
+	}, pooled(3))
 }
