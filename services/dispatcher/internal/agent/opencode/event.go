@@ -16,7 +16,7 @@ const (
 	ofMessage // a message began or changed
 	ofPart    // a part began or changed: its whole text
 	ofDelta   // a part grew: what came
-	idle      // the turn is over
+	nowIdle   // the turn is over
 	repeating // a call of the provider failed, and will be repeated
 	failed    // the turn failed
 	asking    // OpenCode wants a permission, or an answer of its user
@@ -76,7 +76,7 @@ func readEvent(data []byte) event {
 			e.part = part{id: p.Get("partID").Str, message: p.Get("messageID").Str}
 		}
 	case "session.idle":
-		e.kind = idle
+		e.kind = nowIdle
 	case "session.status":
 		e.status(p.Get("status"))
 	case "session.error":
@@ -90,7 +90,7 @@ func readEvent(data []byte) event {
 func (e *event) status(s gjson.Result) {
 	switch s.Get("type").Str {
 	case "idle":
-		e.kind = idle
+		e.kind = nowIdle
 	case "retry":
 		e.kind, e.failure = repeating, repeated(s.Get("message").String(), time.UnixMilli(s.Get("next").Int()))
 	}

@@ -78,7 +78,7 @@ func (f *fake) stream(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).Flush()
 		select {
 		case e := <-f.events:
-			_, _ = io.WriteString(w, "data: "+e+"\n\n")
+			_, _ = io.WriteString(w, "data: "+strings.ReplaceAll(e, "\n", " ")+"\n\n")
 		case <-f.cut:
 			return
 		case <-r.Context().Done():

@@ -35,7 +35,7 @@ func FuzzEvents(f *testing.F) {
 			case failed, repeating:
 				require.GreaterOrEqual(t, e.failure.status, 400)
 				require.LessOrEqual(t, e.failure.status, 599)
-			case other, connected, idle, asking:
+			case other, connected, nowIdle, asking:
 			}
 		}
 		a := tr.answer()

@@ -40,7 +40,7 @@ func playProgram() bool {
 		return false
 	}
 	if role == "hang" {
-		select {}
+		<-time.After(time.Minute)
 	}
 	input, err := io.ReadAll(os.Stdin)
 	if err != nil {

@@ -331,3 +331,32 @@ func TestOperatorsHeaderWins(t *testing.T) {
 			w.fake.body("POST /session/ses_fx01/message"))
 	})
 }
+
+// A turn may have several messages, of which the answer holds the last only. Both messengers must be heard, whoever comes first.
+func TestTurnOfSeveralMessages(t *testing.T) {
+	t.Parallel()
+	for _, streaming := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			w := setup(t, newFake(func(f *fake, rw http.ResponseWriter, r *http.Request) {
+				answerJSON(rw, http.StatusOK, string(fixtures.Get("opencode/message.json").Body))
+				_ = http.NewResponseController(rw).Flush()
+				f.tell(r,
+					`{"type":"message.updated","properties":{"info":{"id":"msg_a","sessionID":"ses_fx01","role":"assistant","finish":"tool-calls",
+						"tokens":{"input":10,"output":2,"cache":{"read":1,"write":4}}}}}`,
+					`{"type":"message.part.updated","properties":{"part":{"id":"prt_a","sessionID":"ses_fx01","messageID":"msg_a","type":"text","text":"Let me see. "}}}`,
+					isIdle)
+			}))
+			began := time.Now()
+			resp, err := w.Chat(t.Context(), request(streaming))
+			require.NoError(t, err)
+			got := readAll(t, resp)
+			if streaming {
+				got = collect(t, got)
+			}
+			require.Equal(t, "Let me see. The lamp is green.", gjson.Get(got, "choices.0.message.content").Str)
+			require.Equal(t, "stop", gjson.Get(got, "choices.0.finish_reason").Str)
+			require.EqualValues(t, 30+10+1+4, gjson.Get(got, "usage.prompt_tokens").Int())
+			require.Zero(t, time.Since(began), "nothing is waited for in vain")
+		})
+	}
+}

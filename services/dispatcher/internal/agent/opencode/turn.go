@@ -12,8 +12,9 @@ import (
 	"hydrallm/shared/openai"
 )
 
-// settling is how long the last word may take: the answer to the message after the event that says that the turn is over, or the event
-// that says why the turn failed after an answer that only says that it did.
+// settling is how long one of two messengers may lag behind the other: the answer to the message after the event that says that the turn is
+// over, or that event, with all that was said before, after the answer; or the event that says why the turn failed after an answer that
+// only says that it did.
 const settling = 2 * time.Second
 
 // turn is the question and what comes of it. Two goroutines bring what the server says until cancel is called; everything else happens in
@@ -29,7 +30,9 @@ type turn struct {
 	asked  chan result // has one
 
 	transcript
-	settled <-chan time.Time // nil unless the last word is waited for
+	settled <-chan time.Time // nil unless one messenger is waited for
+	idle    bool             // the events are complete
+	final   *final           // the answer to the message
 	opaque  *failure         // that of the message, if it says little
 
 	over    bool
@@ -40,10 +43,16 @@ type turn struct {
 	out       []byte // that was not read yet
 }
 
-// result is the answer to the message.
+// result is what came of the message.
 type result struct {
 	answer
 	err error
+}
+
+// final is the last message of the turn.
+type final struct {
+	info  info
+	parts []part
 }
 
 func newTurn(s server, session string, m model, streaming bool) *turn {
@@ -117,10 +126,13 @@ func (t *turn) listen(ctx context.Context, resp *upstream.Response) {
 func (t *turn) step(ctx context.Context) error {
 	select {
 	case e, ok := <-t.events:
-		if !ok {
-			t.events = nil
+		if ok {
+			t.take(e)
+			break
 		}
-		t.take(e)
+		if t.events = nil; t.final != nil {
+			t.complete()
+		}
 	case r := <-t.asked:
 		return t.conclude(r)
 	case <-t.settled:
@@ -143,8 +155,12 @@ func (t *turn) take(e event) {
 		t.emit(t.grow(e.part))
 	case ofDelta:
 		t.emit(t.extend(e.part.id, e.delta))
-	case idle:
-		t.await()
+	case nowIdle:
+		if t.idle = true; t.final != nil {
+			t.complete()
+		} else {
+			t.await()
+		}
 	case repeating, failed:
 		t.failWith(e.failure)
 	case other, connected, asking:
@@ -154,14 +170,14 @@ func (t *turn) take(e event) {
 	}
 }
 
-// await gives the last word some time.
+// await gives the other messenger some time.
 func (t *turn) await() {
 	if t.settled == nil {
 		t.settled = time.After(settling)
 	}
 }
 
-// settle ends a turn whose last word does not come.
+// settle ends a turn of which no more comes.
 func (t *turn) settle() {
 	if t.opaque != nil {
 		t.fail(*t.opaque)
@@ -170,7 +186,7 @@ func (t *turn) settle() {
 	t.complete()
 }
 
-// conclude takes the answer to the message, which ends the turn.
+// conclude takes what came of the message. It ends the turn as soon as the events are complete as well.
 func (t *turn) conclude(r result) error {
 	switch {
 	case r.err != nil:
@@ -190,19 +206,23 @@ func (t *turn) conclude(r result) error {
 		t.fail(newFailure(http.StatusBadGateway, "UnknownError", "The answer to the message is none"))
 		return nil
 	}
-	last := readInfo(v.Get("info"))
-	t.note(last)
+	last := &final{info: readInfo(v.Get("info"))}
 	for _, p := range v.Get("parts").Array() {
-		t.emit(t.grow(readPart(p)))
+		last.parts = append(last.parts, readPart(p))
 	}
 	switch {
-	case last.hasError:
-		t.failWith(readFailure(last.error))
-	case last.finish == "error":
+	case last.info.hasError:
+		t.failWith(readFailure(last.info.error))
+	case last.info.finish == "error":
 		t.fail(newFailure(http.StatusBadGateway, "UnknownError", "The turn failed"))
 	}
-	if !t.over {
+	if t.over {
+		return nil
+	}
+	if t.final = last; t.idle || t.events == nil {
 		t.complete()
+	} else {
+		t.await()
 	}
 	return nil
 }
@@ -227,8 +247,14 @@ func (t *turn) fail(f failure) {
 	}
 }
 
-// complete ends the turn well.
+// complete ends the turn well, with what the events did not bring.
 func (t *turn) complete() {
+	if t.final != nil {
+		t.note(t.final.info)
+		for _, p := range t.final.parts {
+			t.emit(t.grow(p))
+		}
+	}
 	t.over = true
 	if t.streaming {
 		t.start()

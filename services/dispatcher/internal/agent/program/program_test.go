@@ -65,7 +65,7 @@ func play(name string) bool {
 		}
 		note("parent", os.Getpid())
 		if name == "hang" {
-			select {}
+			<-time.After(time.Minute)
 		}
 		awaitFile(filepath.Join(os.Getenv("PIDS"), "child"))
 		fmt.Print("done") //nolint:forbidigo // a program prints
