@@ -72,7 +72,7 @@ func TestKeysAddedAtRunTime(t *testing.T) {
 
 	p.upstream.Queue(fakellm.Error(400, "no "+newKey))
 	p.ask("r4", plainBody)
-	require.NotContains(t, p.await("r4").body, newKey, "R-173")
+	require.NotContains(t, p.await("r4").body, newKey[:6], "R-173")
 
 	bucket, err := p.bus.Bucket(t.Context(), subject.KeysBucket)
 	require.NoError(t, err)

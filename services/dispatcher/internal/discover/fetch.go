@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/tidwall/gjson"
@@ -75,6 +76,9 @@ func (a asker) read(resp *upstream.Response, body []byte) (gjson.Result, error) 
 	v := classify.Of(classify.Answer{Provider: a.source.Vendor, Status: resp.Status, Header: resp.Header, Body: body})
 	switch {
 	case v.Failed():
+		if a.key != "" { // a code of the provider's may be the key that it was sent
+			v.Reason = strings.ReplaceAll(v.Reason, a.key, "[redacted]")
+		}
 		return gjson.Result{}, &RefusedError{Verdict: v}
 	case !sound:
 		return gjson.Result{}, unusable("no json")

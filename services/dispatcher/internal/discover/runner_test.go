@@ -171,6 +171,22 @@ func TestAnotherKeyLists(t *testing.T) {
 	})
 }
 
+// R-173: a provider that sends the key back as the code of its error.
+func TestKeyInErrorCode(t *testing.T) {
+	t.Parallel()
+	const key = "gsk_0123456789abcdef"
+	synctest.Test(t, func(t *testing.T) {
+		r := newRound(map[string]memory{"echo": say(http.StatusUnauthorized, `{"error":{"message":"no `+key+`","code":"`+key+`"}}`)}, func(cfg *discover.Config) {
+			cfg.Keys = func(string) []discover.Key { return []discover.Key{{Value: key}} }
+		})
+		r.Start()
+		defer r.Stop()
+		synctest.Wait()
+		require.Contains(t, r.logged(), "http 401 [redacted]")
+		require.NotContains(t, r.logged(), key[:6])
+	})
+}
+
 // A source whose provider has changed is asked at once, the others are not.
 func TestHurry(t *testing.T) {
 	t.Parallel()

@@ -50,6 +50,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	defer a.settle(classify.Verdict{Class: classify.Cancelled}) // after a panic; otherwise it is settled already
 	r.logAccepted(ctx, a)
 	verdict := a.exchange(ctx)
+	verdict.Reason = r.Secrets.Replace(verdict.Reason) // it may hold a code of the upstream's, which may be the key that it was sent
 	a.settle(verdict)
 	a.record(ctx, verdict)
 	r.last = verdict

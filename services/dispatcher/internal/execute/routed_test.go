@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -386,4 +387,22 @@ func TestModelFailsAtItsOutput(t *testing.T) {
 		got, _ := w.routed(w.t.Context(), plainBody, named)
 		require.Equal(w.t, http.StatusBadRequest, got.head.Status, "what the provider refuses in words is the client's to read")
 	}, pooled(3))
+}
+
+// R-013, R-173, AUTH-03: a provider that sends the key back as the code of its error gives it to nobody: not to the log, the ledger or the
+// client.
+func TestKeyInErrorCode(t *testing.T) {
+	t.Parallel()
+	const key = "gsk_0123456789abcdef"
+	refusal := `{"error":{"message":"no","code":"` + key + `","type":"` + key + `"}}`
+	for _, code := range []int{401, 500} {
+		bubble(t, map[string]handler{"a": status(code, refusal), "b": reply("b")}, func(w *world) {
+			t := w.t
+			w.exec.Secrets = strings.NewReplacer(key, "[redacted]")
+			got, out := w.routed(t.Context(), plainBody)
+			require.Equal(t, http.StatusOK, got.head.Status)
+			require.Contains(t, got.text(), "[redacted]", "the failed attempt is shown")
+			require.NotContains(t, got.text()+w.log.String()+out.Usage.Attempts[0].Reason, key[:6])
+		})
+	}
 }
