@@ -1,6 +1,7 @@
 package opencode
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ func FuzzEvents(f *testing.F) {
 	f.Add([]byte(sessionError("APIError", `{"statusCode":-5}`)), []byte(`{"type":"session.status","properties":{"status":{"type":"retry","next":1e300}}}`))
 	f.Fuzz(func(t *testing.T, first, second []byte) {
 		tr := newTranscript("ses_1", model{})
-		text := ""
+		var text strings.Builder
 		for _, data := range [][]byte{[]byte(partBegins), first, second, []byte(theLamp)} {
 			e := readEvent(data)
 			switch e.kind {
@@ -26,11 +27,11 @@ func FuzzEvents(f *testing.F) {
 				tr.note(e.message)
 			case ofPart:
 				if kind, added := tr.grow(e.part); kind == "text" {
-					text += added
+					text.WriteString(added)
 				}
 			case ofDelta:
 				if kind, added := tr.extend(e.part.id, e.delta); kind == "text" {
-					text += added
+					text.WriteString(added)
 				}
 			case failed, repeating:
 				require.GreaterOrEqual(t, e.failure.status, 400)
@@ -39,7 +40,7 @@ func FuzzEvents(f *testing.F) {
 			}
 		}
 		a := tr.answer()
-		require.Len(t, a.Text, len(text))
+		require.Len(t, a.Text, text.Len())
 		require.True(t, gjson.ValidBytes(a.JSON()))
 		require.GreaterOrEqual(t, a.Usage.Prompt, int64(0))
 	})
