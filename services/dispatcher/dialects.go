@@ -1,6 +1,9 @@
 package dispatcher
 
 import (
+	"hydrallm/services/dispatcher/internal/agent/openclaw"
+	"hydrallm/services/dispatcher/internal/agent/opencode"
+	"hydrallm/services/dispatcher/internal/agent/program"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/services/dispatcher/internal/dialect/compat"
@@ -17,10 +20,21 @@ type dialects struct {
 	client     *upstream.Client
 	signatures *compat.Signatures
 	ollama     *ollama.Dialect
+	opencode   *opencode.Agent
+	openclaw   *openclaw.Agent
 }
 
-func newDialects(client *upstream.Client) *dialects {
-	return &dialects{client: client, signatures: compat.NewSignatures(), ollama: ollama.New(client)}
+// newDialects makes them around one client. environ is that of programs; nil for none.
+func newDialects(client *upstream.Client, environ []string) *dialects {
+	code, claw := opencode.Config{}, openclaw.Config{}
+	if environ != nil {
+		code = opencode.Config{Program: "opencode", Env: program.Environment(environ, "OPENCODE_")}
+		claw = openclaw.Config{Program: "openclaw", Env: program.Environment(environ, "OPENCLAW_")}
+	}
+	return &dialects{
+		client: client, signatures: compat.NewSignatures(), ollama: ollama.New(client),
+		opencode: opencode.New(code, client), openclaw: openclaw.New(claw, client),
+	}
 }
 
 // of gives the dialect of a provider. A request that is routed is fitted to its vendor. One for a catalogue model goes as it is, apart from the
@@ -31,6 +45,10 @@ func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 		return dialect.Translated{Client: d.client, Translator: anthropic.Translator{}}
 	case "gemini":
 		return dialect.Translated{Client: d.client, Translator: gemini.Translator{}}
+	case "opencode":
+		return d.opencode
+	case "openclaw":
+		return d.openclaw
 	}
 	var base dialect.Dialect = dialect.OpenAI{Client: d.client}
 	if p.Dialect == "ollama" {

@@ -38,6 +38,10 @@ type Config struct {
 	Gateway *config.Config // providers, upstreams, models, resilience
 	Version string
 	Alone   bool // the only dispatcher: slots and dialogues need no shared store
+
+	// Environ is the environment of programs that take the place of a local agent's server when that can't be reached, such as os.Environ().
+	// nil: no program is run.
+	Environ []string
 }
 
 // maxInFlight bounds the requests under way in one process; more wait in the stream.
@@ -60,6 +64,7 @@ type Dispatcher struct {
 	secrets  *secrets
 	slots    slot.Claimer
 	shared   *slot.Shared // slots when it is not alone
+	dialects *dialects
 	planner  *plan.Planner
 	exec     *execute.Executor
 	state    *state
@@ -90,7 +95,8 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Rest) { d.state.note(news{provider: provider, rest: r}) })
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
-	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: newDialects(d.client).of})
+	d.dialects = newDialects(d.client, cfg.Environ)
+	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: d.dialects.of})
 	if err != nil {
 		return nil, err
 	}
@@ -209,6 +215,7 @@ func (d *Dispatcher) stop(ctx context.Context) error {
 	if d.load != nil {
 		d.reg.Unregister(d.load)
 	}
+	d.dialects.opencode.Close() // sessions at its server end with the calls
 	d.client.Close()
 	return errors.Join(errs...)
 }

@@ -113,7 +113,7 @@ func TestPlan(t *testing.T) {
 		},
 		"R-128: an agent that nobody insists on is followed by the cloud": {
 			contract.Decision{Agent: "opencode"},
-			"opencode: gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
+			"opencode:auto gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
 		},
 		"R-154: an agent chooses its model":              {contract.Decision{Agent: "ollama", Strict: true}, "ollama:qwen3:8b"},
 		"R-154: a model that is not there":               {contract.Decision{Agent: "ollama", Model: "ollama-qwen", Strict: true}, "ollama:qwen3:8b"},

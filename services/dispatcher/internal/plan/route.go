@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 
 	"hydrallm/services/dispatcher/internal/discover"
@@ -149,12 +150,15 @@ func (r *route) agent(id, model string, named bool) {
 	r.add(at, execute.Link{Model: r.agentModel(at, model, named)})
 }
 
+// ownChoice lets an agent that has a default of its own use that.
+const ownChoice = "auto"
+
 func (r *route) agentModel(at *place, model string, named bool) string {
 	switch {
 	case named && model != "":
 		return model
-	case at.provider.Dialect == "opencode", at.provider.Dialect == "openclaw": // they have a default of their own
-		return model
+	case at.provider.Dialect == "opencode", at.provider.Dialect == "openclaw":
+		return cmp.Or(model, ownChoice)
 	}
 	l, discovered := r.book.Listing(at.provider.ID)
 	if model == "" {

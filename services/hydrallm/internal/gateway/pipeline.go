@@ -1,6 +1,8 @@
 package gateway
 
 import (
+	"os"
+
 	"hydrallm/services/analyzer"
 	"hydrallm/services/dispatcher"
 	"hydrallm/services/enricher"
@@ -28,5 +30,6 @@ func buildSessionWriter(p process.Parts) (lifecycle.Service, error) {
 
 func buildDispatcher(p process.Parts) (lifecycle.Service, error) {
 	alone := p.Config.NATS.URL == "" && p.Config.NATS.Listen == "" // nobody else can reach the embedded server
-	return dispatcher.New(dispatcher.Config{ID: p.ID, Gateway: p.Config, Version: p.Version, Alone: alone}, p.Bus, p.Log, p.Metrics)
+	cfg := dispatcher.Config{ID: p.ID, Gateway: p.Config, Version: p.Version, Alone: alone, Environ: os.Environ()}
+	return dispatcher.New(cfg, p.Bus, p.Log, p.Metrics)
 }
