@@ -28,7 +28,9 @@ providers:
 			r.Decision = &contract.Decision{Agent: id, Strict: strict, Reason: contract.ReasonModelHint}
 		}
 	}
-	p.upstream.Handle(func(r fakellm.Request) fakellm.Answer { return fakellm.Chat("I am " + gjson.GetBytes(r.Body, "model").Str) })
+	p.upstream.Handle(func(r fakellm.Request) fakellm.Answer {
+		return fakellm.Chat("I am " + gjson.GetBytes(r.Body, "model").Str)
+	})
 
 	p.ask("r1", plainBody, agent("openclaw", true))
 	got := p.await("r1")
