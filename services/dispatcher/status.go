@@ -72,7 +72,41 @@ func (d *Dispatcher) status(context.Context, []byte) ([]byte, error) {
 			answer.Providers[u.Provider].Healthy = false
 		}
 	}
-	return json.Marshal(answer)
+	return answer.encode()
+}
+
+// Bounds of an answer, which must fit into a message: clients bring names of models, and operators any number of keys.
+const (
+	maxStatus = 900 << 10
+	maxShown  = 100 // keys of a provider in an answer that is too large otherwise
+)
+
+// encode leaves out what is said of single models if the answer is too large, and then most keys; the counts stay true.
+func (a *statusAnswer) encode() ([]byte, error) {
+	data, err := json.Marshal(a)
+	if err != nil || len(data) <= maxStatus {
+		return data, err
+	}
+	for _, s := range a.KeyStatistics {
+		for i := range s.Keys {
+			s.Keys[i].Models = nil
+		}
+		for i := range s.Quota {
+			s.Quota[i].Models = []keypool.ModelUsage{}
+		}
+	}
+	if data, err = json.Marshal(a); err != nil || len(data) <= maxStatus {
+		return data, err
+	}
+	for provider, s := range a.KeyStatistics {
+		s.Keys, s.Quota = s.Keys[:min(len(s.Keys), maxShown)], s.Quota[:min(len(s.Quota), maxShown)]
+		s.Usage = map[int]int64{}
+		for _, k := range s.Keys {
+			s.Usage[k.Index] = k.Calls
+		}
+		a.KeyStatistics[provider] = s
+	}
+	return json.Marshal(a)
 }
 
 func statistics(pool *keypool.Pool) keyStatistics {

@@ -2,6 +2,8 @@ package dispatcher_test
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -64,4 +66,36 @@ models:
 	require.Len(t, s.Slots, 1)
 	require.Equal(t, 4, s.Slots[0].Limit)
 	require.Zero(t, s.Slots[0].Active)
+}
+
+// A status that is too large for a message leaves details out, not itself.
+func TestStatusOfManyKeys(t *testing.T) {
+	t.Parallel()
+	var keys strings.Builder
+	for i := range 4000 {
+		fmt.Fprintf(&keys, "\n      - key-%d-of-many", i)
+	}
+	p := setup(t)
+	p.start("d", `
+providers:
+  - {id: p, url: "`+p.upstream.URL()+`/v1", keys: [key-of-p]}
+  - id: many
+    url: "`+p.upstream.URL()+`/v1"
+    keys: `+keys.String()+`
+`)
+	var s struct {
+		KeyStatistics map[string]struct {
+			Total, Active int
+			Keys, Quota   []struct{ ID string }
+			Usage         map[string]int
+		} `json:"key_statistics"`
+	}
+	require.NoError(t, p.bus.Query(t.Context(), topology.Dispatcher, "status", nil, &s))
+	many := s.KeyStatistics["many"]
+	require.Equal(t, 4000, many.Total)
+	require.Equal(t, 4000, many.Active)
+	require.Len(t, many.Keys, 100)
+	require.Len(t, many.Quota, 100)
+	require.Len(t, many.Usage, 100)
+	require.Len(t, s.KeyStatistics["p"].Keys, 1)
 }

@@ -52,6 +52,24 @@ func TestPicksAreEven(t *testing.T) {
 	}
 }
 
+// Clients name models, so that there may be any number of them: a key remembers the rests for a few, those that end last.
+func TestRestsForManyModels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := pool(1)
+		for i := range 1000 {
+			l := pick(t, p, fmt.Sprint("model-", i))
+			l.Report(classify.Verdict{
+				Class: classify.Rate, Cooldown: classify.QuotaCooldown, PerModel: true, Stated: true, Wait: time.Hour + time.Duration(i)*time.Second,
+			})
+		}
+		require.Len(t, p.Snapshot()[0].Models, 64)
+		require.False(t, p.Usable("model-999", keypool.AnyKey, nil))
+		require.True(t, p.Usable("model-0", keypool.AnyKey, nil))
+		require.True(t, p.Usable("another", keypool.AnyKey, nil))
+	})
+}
+
 // each category has its time; what the provider states replaces it, up to the maximum.
 func TestCooldowns(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"hydrallm/shared/config"
 )
 
-// maxModels bounds the models of which a key's usage is known; the one that was not used for longest makes room.
+// maxModels bounds the models of which a key's usage is known, and those that it rests for; the one that was not used for longest makes room.
 const maxModels = 64
 
 // Limits are what a provider allows a key, 0 where it is not known.

@@ -81,12 +81,19 @@ func (k *keyState) impose(r Rest, now time.Time) bool {
 	return true
 }
 
-// forget drops rests that are over, so that the map holds no more models than rest now.
+// forget drops rests that are over and makes room for another one: names of models come from clients, so there may be any number. The rest
+// that ends first is forgotten then; what it was for is asked once more, at worst.
 func (k *keyState) forget(now time.Time) {
+	first := ""
 	for model, r := range k.byModel {
 		if !r.until.After(now) {
 			delete(k.byModel, model)
+		} else if first == "" || r.until.Before(k.byModel[first].until) {
+			first = model
 		}
+	}
+	if len(k.byModel) >= maxModels {
+		delete(k.byModel, first)
 	}
 }
 
