@@ -70,21 +70,18 @@ func planner(t *testing.T, text string, listings ...catalog.Listing) (*plan.Plan
 func show(c *execute.Chain) string {
 	var words []string
 	for _, l := range c.Links {
-		w := l.Channel.Provider + ":" + l.Model
-		for mark, set := range map[string]bool{"+P": l.Premium, "+L": l.Large} {
-			if set {
-				w += mark
+		word := []string{l.Channel.Provider + ":" + l.Model}
+		for _, mark := range []struct {
+			set  bool
+			text string
+		}{{l.Premium, "P"}, {l.Large, "L"}, {l.NoImages, "I"}, {l.Final, "F"}} {
+			if mark.set {
+				word = append(word, mark.text)
 			}
 		}
-		if l.NoImages {
-			w += "+I"
-		}
-		if l.Final {
-			w += "+F"
-		}
-		words = append(words, w)
+		words = append(words, strings.Join(word, "+"))
 	}
-	return strings.ReplaceAll(strings.Join(words, " "), "+L+P", "+P+L")
+	return strings.Join(words, " ")
 }
 
 func TestPlan(t *testing.T) {
