@@ -13,6 +13,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/fixtures"
 )
 
 // keyless takes all keys away from the pools of the channels but those named.
@@ -232,4 +233,36 @@ func TestPremiumModelHasPremiumKey(t *testing.T) {
 		require.Equal(w.t, "pb", got.header("X-Gateway-Provider"))
 		require.Empty(w.t, keys)
 	}, tiers("free"))
+}
+
+// R-129, R-137: not more than three keys of one channel are tried, though none of its failures counts for the breaker.
+func TestAttemptsOfAPoolAreBounded(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(401, `{"error":{"message":"bad key"}}`), "b": reply("b")}, func(w *world) {
+		t := w.t
+		got, _ := w.routed(t.Context(), plainBody)
+		require.Equal(t, "pb", got.header("X-Gateway-Provider"))
+		require.Equal(t, 3, w.called("a"))
+		require.Zero(t, w.breakers.Get("a").Snapshot().Failures)
+	}, pooled(9))
+}
+
+// R-129: a key that failed without having to rest is not tried a second time by the same request.
+func TestKeyIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	slow := fixtures.Get("openai/error-429-slow-down.json")
+	var mu sync.Mutex
+	keys := map[string]int{}
+	noting := func(w http.ResponseWriter, r *http.Request, n int) {
+		mu.Lock()
+		keys[r.Header.Get("Authorization")]++
+		mu.Unlock()
+		status(slow.Status, string(slow.Body))(w, r, n)
+	}
+	bubble(t, map[string]handler{"a": noting, "b": reply("b")}, func(w *world) {
+		t := w.t
+		got, _ := w.routed(t.Context(), plainBody)
+		require.Equal(t, "pb", got.header("X-Gateway-Provider"))
+		require.Equal(t, map[string]int{"Bearer key-0": 1, "Bearer key-1": 1}, keys)
+	}, pooled(2))
 }
