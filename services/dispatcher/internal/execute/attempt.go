@@ -85,6 +85,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 func (r *run) next(c claimed, v classify.Verdict) classify.Step {
 	d := r.job.Request.Decision
 	r.limited = r.limited || v.Class == classify.Rate || v.Class == classify.Quota
+	r.largeBad = r.largeBad || c.Large && v.Class != classify.Size && v.Class != classify.Unfit
 	switch {
 	case d.Catalogue || d.Named:
 		return v.Next(true)

@@ -97,6 +97,7 @@ type run struct {
 	cut      bool             // the answer has begun and can't be sent to its end, not even to an error
 	limited  bool             // a channel was at its limit
 	tooLarge bool             // a channel found the request too large: only those for large requests are left (C-26)
+	largeBad bool             // one of those failed for another reason
 	last     classify.Verdict // of the attempt before
 	wait     time.Duration
 	reasons  []string // classes of the failures, which say nothing of the network behind the gateway
@@ -259,7 +260,7 @@ func (r *run) again(c *Channel, step classify.Step) bool {
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
 func (r *run) exhausted(ctx context.Context) error {
-	if r.tooLarge && r.last.Class == classify.Size || r.unfit() {
+	if r.tooLarge && !r.largeBad && r.last.Class == classify.Size || r.unfit() {
 		return r.passThrough(r.last)
 	}
 	if r.busy && len(r.reasons) == 0 {

@@ -150,6 +150,21 @@ func TestMissingModelUnderAuto(t *testing.T) {
 	})
 }
 
+// A request that only the provider for large ones could take has to wait when that one is ill, whichever is asked first.
+func TestTooLargeWhileTheLargeOneIsIll(t *testing.T) {
+	t.Parallel()
+	for _, first := range []string{"a", "b"} {
+		other := map[string]string{"a": "b", "b": "a"}[first]
+		bubble(t, map[string]handler{first: status(503, "{}"), other: status(400, overflow)}, func(w *world) {
+			w.link(first, large)
+			got, _ := w.routed(w.t.Context(), plainBody)
+			require.Equal(w.t, http.StatusServiceUnavailable, got.head.Status)
+			require.Equal(w.t, 1, w.called("a"))
+			require.Equal(w.t, 1, w.called("b"))
+		})
+	}
+}
+
 // model answers one model well and others with a refusal.
 func model(good, text string, refuse handler) handler {
 	return func(w http.ResponseWriter, r *http.Request, n int) {
