@@ -7,8 +7,11 @@ import (
 	"hydrallm/shared/catalog"
 )
 
-// absentFor is how long a model counts as missing after its provider said so.
-const absentFor = time.Hour
+// How long a model counts as missing after its provider said so: while there is another, and when it is all that could be asked for.
+const (
+	absentFor   = time.Hour
+	absentAlone = time.Minute
+)
 
 // absent remembers the models that providers turned out not to have. The zero value is ready. It stays small: the gateway chooses few
 // different models.
@@ -32,12 +35,13 @@ func (a *absent) note(provider, model string) {
 	a.since[[2]string{provider, model}] = now
 }
 
-// is says whether a model counts as missing. A list of the provider that is newer than its refusal and has the model knows better.
-func (a *absent) is(l catalog.Listing, provider, model string) bool {
+// is says whether a model counts as missing, for the given time at most. A list of the provider that is newer than its refusal and has the
+// model knows better.
+func (a *absent) is(l catalog.Listing, provider, model string, within time.Duration) bool {
 	a.mu.Lock()
 	since, noted := a.since[[2]string{provider, model}]
 	a.mu.Unlock()
-	if !noted || time.Since(since) >= absentFor {
+	if !noted || time.Since(since) >= within {
 		return false
 	}
 	_, listed := l.Model(model)

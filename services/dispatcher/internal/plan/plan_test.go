@@ -3,6 +3,7 @@ package plan_test
 import (
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -221,4 +222,24 @@ routing: {priority: [groq], final_fallback: "", aliases: {}}
 	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "groq:q-llama", show(chain))
+}
+
+// A provider whose models were all missing is asked again after a minute by who wants no other.
+func TestStrictAsksAgain(t *testing.T) {
+	t.Parallel()
+	p := setup(t, providers, someModels...)
+	synctest.Test(t, func(t *testing.T) {
+		p.Absent("groq", "q-llama")
+		p.Absent("groq", "shared/model")
+		d := contract.Decision{Provider: "groq", Strict: true}
+		_, err := p.Plan(&d, false)
+		require.Error(t, err)
+		<-time.After(time.Minute)
+		chain, err := p.Plan(&d, false)
+		require.NoError(t, err)
+		require.Equal(t, "groq:q-llama", show(chain))
+		chain, err = p.Plan(&contract.Decision{Provider: "groq"}, false)
+		require.NoError(t, err)
+		require.NotContains(t, show(chain), "groq", "as long as others are there")
+	})
 }

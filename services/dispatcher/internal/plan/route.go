@@ -3,6 +3,7 @@ package plan
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
@@ -18,18 +19,22 @@ type route struct {
 	book     *catalog.Book
 	stream   bool
 	links    []execute.Link
-	used     []string // providers that have a link
-	anyway   bool     // also models that turned out to be missing, because there is nothing else
+	used     []string      // providers that have a link
+	patience time.Duration // how long a model counts as missing
 }
 
 // build puts first who was decided, then, unless that is strict, who may take its place: for a model that the client named the other
 // providers that have the same one, for any other request the rest of the priority list with their own models and the last resort.
 func (r *route) build() {
-	r.fill()
-	if len(r.links) == 0 && !r.decision.Strict { // a model that was missing may be there again
-		r.anyway = true
-		r.fill()
+	r.patience = absentFor
+	if r.fill(); len(r.links) > 0 {
+		return
 	}
+	// There is nothing else, and a model that was missing may be there again.
+	if r.patience = 0; r.decision.Strict {
+		r.patience = absentAlone
+	}
+	r.fill()
 }
 
 func (r *route) fill() {
@@ -71,7 +76,7 @@ func (r *route) provider(id, model string, premium bool) {
 // missing says whether a model turned out to be missing (C-43).
 func (r *route) missing(at *place, model string) bool {
 	l, _ := r.book.Listing(at.provider.ID)
-	return !r.anyway && r.planner.absent.is(l, at.provider.ID, model)
+	return r.planner.absent.is(l, at.provider.ID, model, r.patience)
 }
 
 // resting says whether keys may be used, but none of them for this model: its limit is reached, or it is premium and they are not.
