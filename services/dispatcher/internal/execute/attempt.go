@@ -74,7 +74,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 		return step, r.passThrough(verdict)
 	}
 	r.misfired = r.misfired || step == classify.RetryOnce
-	if !r.otherModel(c, verdict) && !r.again(c.Channel, step) {
+	if !r.otherModel(c, verdict) && !r.again(c, step) {
 		r.tried[c.Channel] = true
 	}
 	r.reasons = append(r.reasons, string(verdict.Class))

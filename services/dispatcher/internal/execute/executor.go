@@ -253,9 +253,19 @@ func (r *run) noteBusy(links []Link) {
 	}
 }
 
-// again says whether the channel may be called once more, with another key.
-func (r *run) again(c *Channel, step classify.Step) bool {
-	return c.Pool != nil && (step == classify.Retry || step == classify.RetryOnce) && r.begun[c] < r.Limits.MaxRetries
+// again says whether the channel may be called once more: with another key, or, where there is no other channel, as it was
+// after a misfire, which says nothing of the key.
+func (r *run) again(c claimed, step classify.Step) bool {
+	if r.begun[c.Channel] >= r.Limits.MaxRetries {
+		return false
+	}
+	if step == classify.RetryOnce && len(r.chain.Links) == 1 {
+		if c.key != nil {
+			delete(r.keys[c.Channel.Pool], c.key.Index)
+		}
+		return true
+	}
+	return c.Channel.Pool != nil && (step == classify.Retry || step == classify.RetryOnce)
 }
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).

@@ -266,3 +266,40 @@ func TestKeyIsTriedOnce(t *testing.T) {
 		require.Equal(t, map[string]int{"Bearer key-0": 1, "Bearer key-1": 1}, keys)
 	}, pooled(2))
 }
+
+// a model that misfires is asked once more, by the same channel where there is no other, with the same key if need be. The second
+// misfire is final, and its message may help the client.
+func TestMisfireIsRepeatedOnce(t *testing.T) {
+	t.Parallel()
+	bad := serve(fixtures.Get("groq/error-400-tool-use-failed.json"))
+	for name, keys := range map[string]int{"one key": 1, "two keys": 2} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": inTurn(bad, reply("a"), bad)}, func(w *world) {
+				t := w.t
+				got, _ := w.run(t.Context(), plainBody)
+				require.Equal(t, http.StatusOK, got.head.Status)
+				require.Equal(t, 2, w.called("a"))
+				got, _ = w.run(t.Context(), plainBody)
+				require.Equal(t, http.StatusBadRequest, got.head.Status)
+				require.Equal(t, 4, w.called("a"))
+				require.Zero(t, w.breakers.Get("a").Snapshot().Failures)
+			}, pooled(keys))
+		})
+	}
+	t.Run("no pool", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, map[string]handler{"a": inTurn(bad, reply("a"))}, func(w *world) {
+			got, _ := w.run(w.t.Context(), plainBody)
+			require.Equal(w.t, http.StatusOK, got.head.Status)
+		})
+	})
+	t.Run("another channel", func(t *testing.T) {
+		t.Parallel()
+		bubble(t, map[string]handler{"a": bad, "b": reply("b")}, func(w *world) {
+			got, _ := w.run(w.t.Context(), plainBody)
+			require.Equal(w.t, "pb", got.header("X-Gateway-Provider"))
+			require.Equal(w.t, 1, w.called("a"))
+		})
+	})
+}
