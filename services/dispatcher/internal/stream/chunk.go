@@ -17,12 +17,12 @@ func (f *Filter) appendChunk(dst []byte, e *openai.Event, choicesChanged bool) [
 		}
 		return openai.AppendData(dst, c.Data)
 	}
-	f.body = f.appendTop(f.body[:0], choicesChanged)
+	f.body = f.appendTop(f.body[:0], choicesChanged, len(f.opts.Usage) == 0)
 	return openai.AppendData(dst, f.body)
 }
 
-// appendTop appends the chunk with new top-level members.
-func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
+// appendTop appends the chunk with new top-level members. Without its usage a chunk is one of a routed stream, which has that once, at its end.
+func (f *Filter) appendTop(dst []byte, choicesChanged, withUsage bool) []byte {
 	data := f.chunk.Data
 	rename := f.opts.Model != ""
 	if rename {
@@ -32,7 +32,7 @@ func (f *Filter) appendTop(dst []byte, choicesChanged bool) []byte {
 	hasID, hasCreated, hasModel, hasChoices := false, false, false, false
 	for m := range rawjson.Members(data) {
 		name := string(m.Name())
-		c.Member(m.Key.Start, m.Value.End, (name != "error" || !f.chunk.NullError) && (!rename || !private(name)))
+		c.Member(m.Key.Start, m.Value.End, (name != "error" || !f.chunk.NullError) && (!rename || !private(name)) && (withUsage || name != "usage"))
 		switch name {
 		case "choices":
 			hasChoices = true

@@ -29,7 +29,7 @@ func Completion(body []byte, opts Options) []byte {
 		return f.disclose(body)
 	}
 	f.head.learn(c)
-	return f.disclose(f.appendTop(nil, changed))
+	return f.disclose(f.appendTop(nil, changed, true))
 }
 
 // IsAnswer says whether a JSON body holds an answer: a choice with a message. Anything else is of no use to a client, whatever its status.

@@ -44,8 +44,8 @@ func TestStreamDiscloses(t *testing.T) {
 	f := stream.NewFilter(disclosing)
 	var out []byte
 	for _, data := range []string{
-		`{"id":"c1","created":7,"model":"real","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]}`,
-		`{"id":"c2","created":8,"model":"other","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`,
+		`{"id":"c1","created":7,"model":"real","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}],"usage":null}`,
+		`{"id":"c2","created":8,"model":"other","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`,
 		`{"id":"c3","created":9,"model":"real","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`,
 	} {
 		out = f.Event(out, openai.Event{Data: []byte(data), Raw: []byte("data: " + data + "\n\n"), Lines: 1}).Out
