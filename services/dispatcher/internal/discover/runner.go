@@ -67,7 +67,8 @@ type Runner struct {
 	stopped bool
 	refresh chan struct{}   // closed at the end of the round that Refresh waits for; nil when there is none
 	hurried map[string]bool // providers that Hurry named
-	wake    chan struct{}   // has room for one
+	hurry   chan struct{}   // has room for one: somebody was named
+	wake    chan struct{}   // has room for one: the times have changed
 }
 
 // NewRunner makes a runner that does nothing before Start or Refresh.
@@ -76,13 +77,16 @@ func NewRunner(cfg Config) *Runner {
 		cfg.Fresh = func(Source) bool { return false }
 	}
 	n := len(cfg.Sources)
-	r := &Runner{cfg: cfg, turn: make(chan struct{}, 1), due: make([]time.Time, n), misses: make([]int, n), hurried: map[string]bool{}, wake: make(chan struct{}, 1)}
+	r := &Runner{cfg: cfg, turn: make(chan struct{}, 1), due: make([]time.Time, n), misses: make([]int, n), hurried: map[string]bool{}, hurry: make(chan struct{}, 1), wake: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
 
 // Start begins to ask in the background and returns at once. It must be called once at most, and not after Stop.
-func (r *Runner) Start() { r.wg.Go(r.loop) }
+func (r *Runner) Start() {
+	r.wg.Go(r.loop)
+	r.wg.Go(r.expedite)
+}
 
 // Stop ends what is going on and waits for it. It is idempotent.
 func (r *Runner) Stop() {
@@ -119,35 +123,57 @@ func (r *Runner) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Hurry has a source asked soon, because something about its provider has changed, such as its keys. It does not wait, and does nothing before
-// Start.
+// Hurry has a source asked at once, because something about its provider has changed, such as its keys. It does not wait, and nothing happens
+// before Start.
 func (r *Runner) Hurry(provider string) {
 	r.mu.Lock()
 	r.hurried[provider] = true
 	r.mu.Unlock()
+	signal(r.hurry)
+}
+
+// signal wakes who waits, or will wait, for a channel with room for one.
+func signal(c chan<- struct{}) {
 	select {
-	case r.wake <- struct{}{}:
-	default: // it is woken already
+	case c <- struct{}{}:
+	default:
 	}
 }
 
-// expedite makes the sources due that Hurry named.
+// expedite asks the sources that Hurry named, whatever a round waits for meanwhile.
 func (r *Runner) expedite() {
-	r.mu.Lock()
-	named := r.hurried
-	r.hurried = map[string]bool{}
-	r.mu.Unlock()
+	for {
+		select {
+		case <-r.hurry:
+		case <-r.ctx.Done():
+			return
+		}
+		r.mu.Lock()
+		named := r.hurried
+		r.hurried = map[string]bool{}
+		r.mu.Unlock()
+		var wg sync.WaitGroup
+		for i, s := range r.cfg.Sources {
+			if named[s.Provider] {
+				wg.Go(func() { r.now(i, s) })
+			}
+		}
+		wg.Wait()
+	}
+}
+
+// now asks a source out of turn and plans its next time anew.
+func (r *Runner) now(i int, s Source) {
+	good := r.ask(s, false)
 	select {
 	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
 	case <-r.ctx.Done():
 		return
 	}
-	for i, s := range r.cfg.Sources {
-		if named[s.Provider] {
-			r.due[i], r.misses[i] = time.Time{}, 0
-		}
-	}
+	r.misses[i] = 0
+	r.plan(i, good)
+	<-r.turn
+	signal(r.wake)
 }
 
 // forced makes the round of Refresh.
@@ -167,7 +193,6 @@ func (r *Runner) loop() {
 		case <-timer.C:
 		case <-r.wake:
 			timer.Stop()
-			r.expedite()
 		case <-r.ctx.Done():
 			timer.Stop()
 			return

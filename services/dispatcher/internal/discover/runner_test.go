@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -208,6 +209,39 @@ func TestHurry(t *testing.T) {
 		require.Equal(t, []string{"m"}, r.listed("late"))
 		require.Equal(t, before, r.asked["good"])
 		require.LessOrEqual(t, r.asked["late"], 2)
+	})
+}
+
+// a provider that hangs keeps nobody from being asked in a hurry; one that fails then is asked again soon.
+func TestHurryWhileAnotherHangs(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var down atomic.Bool
+		down.Store(true)
+		ill := func(w http.ResponseWriter, r *http.Request) {
+			if down.Load() {
+				say(http.StatusBadGateway, "")(w, r)
+				return
+			}
+			good(w, r)
+		}
+		r := newRound(map[string]memory{"hangs": hangs, "late": good, "ill": ill}, nil)
+		r.keyless["late"], r.keyless["ill"] = true, true
+		r.Start()
+		defer r.Stop()
+		synctest.Wait()
+		r.mu.Lock()
+		r.keyless["late"], r.keyless["ill"] = false, false
+		r.mu.Unlock()
+		r.Hurry("late")
+		pass(time.Second)
+		require.Equal(t, []string{"m"}, r.listed("late"))
+		pass(5 * time.Hour) // by now misses have added up
+		r.Hurry("ill")
+		pass(time.Second)
+		down.Store(false)
+		pass(2 * time.Minute)
+		require.Equal(t, []string{"m"}, r.listed("ill"))
 	})
 }
 
