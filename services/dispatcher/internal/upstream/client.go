@@ -10,6 +10,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
@@ -105,26 +106,39 @@ func (c *Client) Do(ctx context.Context, call Call) (*Response, error) {
 	return r, nil
 }
 
+// maxStale bounds how often a call is sent again because its connection turned out to be closed.
+const maxStale = 10
+
+// stale says that the upstream had closed the connection before it was used again, so that it can't have seen the request. net/http sends
+// requests again by itself then, but not those of POST.
+func stale(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "server closed idle connection") // net/http has no name for it
+}
+
 func (c *Client) send(ctx context.Context, cancel context.CancelCauseFunc, call Call) (*http.Response, error) {
-	req, err := http.NewRequestWithContext(ctx, cmp.Or(call.Method, http.MethodPost), call.URL, bytes.NewReader(call.Body))
-	if err != nil {
-		return nil, fmt.Errorf("building the upstream request: %w", err)
-	}
-	req.Header = call.Header
-	req.Header.Set("User-Agent", c.userAgent)
+	call.Header.Set("User-Agent", c.userAgent)
 	// An event stream is never worth compressing, and many servers hold compressed chunks back.
 	if call.Stream {
-		req.Header.Set("Accept-Encoding", "identity")
+		call.Header.Set("Accept-Encoding", "identity")
 	} else {
-		req.Header.Set("Accept-Encoding", "gzip")
+		call.Header.Set("Accept-Encoding", "gzip")
 	}
 	header := time.AfterFunc(call.HeadersTimeout, func() { cancel(classify.ErrHeaderTimeout) })
 	defer header.Stop()
-	resp, err := c.transport.RoundTrip(req)
-	if err != nil {
-		return nil, withCause(ctx, err)
+	for n := 0; ; n++ {
+		req, err := http.NewRequestWithContext(ctx, cmp.Or(call.Method, http.MethodPost), call.URL, bytes.NewReader(call.Body))
+		if err != nil {
+			return nil, fmt.Errorf("building the upstream request: %w", err)
+		}
+		req.Header = call.Header
+		resp, err := c.transport.RoundTrip(req)
+		switch {
+		case err == nil:
+			return resp, nil
+		case !stale(err) || n == maxStale:
+			return nil, withCause(ctx, err)
+		}
 	}
-	return resp, nil
 }
 
 // withCause replaces the bare "context canceled" of a call that was ended on purpose.

@@ -4,9 +4,13 @@ import (
 	"compress/gzip"
 	"context"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httptrace"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,4 +215,53 @@ func TestDrainGivesUp(t *testing.T) {
 		resp.Drain(100 * time.Millisecond)
 		require.Equal(t, 100*time.Millisecond, time.Since(start))
 	})
+}
+
+// watched tells when a connection is closed on this side.
+type watched struct {
+	net.Conn
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (w *watched) Close() error {
+	w.once.Do(func() { close(w.closed) })
+	return w.Conn.Close()
+}
+
+// A connection that the upstream closed while nothing was under way has not seen the request: the call is made on another one, and is no
+// failure of anybody.
+func TestStaleConnection(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		_, _ = io.WriteString(w, "ok")
+	}))
+	t.Cleanup(s.Close)
+	var last *watched
+	c := upstream.New(upstream.Config{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		last = &watched{Conn: conn, closed: make(chan struct{})}
+		return last, err
+	}})
+	t.Cleanup(c.Close)
+	reused := 0
+	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
+		if info.Reused {
+			reused++
+			s.CloseClientConnections()
+			<-last.closed
+		}
+	}})
+	for range 3 {
+		resp, err := c.Do(ctx, call(s.URL))
+		require.NoError(t, err)
+		body, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.Equal(t, "ok", string(body))
+		resp.Close()
+	}
+	require.Positive(t, reused)
+	require.EqualValues(t, 3, calls.Load())
 }
