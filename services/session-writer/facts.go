@@ -88,11 +88,11 @@ var logPrefix = strings.TrimSuffix(subject.AllLogs, "*")
 // addUsage reads JSON lines. A line that is no JSON does not spoil the others.
 func (b *batch) addUsage(fact int, data []byte) {
 	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
-		if len(bytes.TrimSpace(line)) == 0 {
+		if line = bytes.TrimSpace(line); len(line) == 0 {
 			continue
 		}
-		var u contract.Usage
-		if err := json.Unmarshal(line, &u); err != nil {
+		u, err := contract.ParseUsage(line)
+		if err != nil {
 			b.poison = append(b.poison, poison{fact: fact, kind: kindUsage, reason: "a line is not a usage record"})
 			continue
 		}

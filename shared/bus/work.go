@@ -28,6 +28,9 @@ const jsErrStreamFull jetstream.ErrorCode = 10077
 
 var traceContext propagation.TraceContext
 
+// traceHeader is where Inject puts the trace of a message, if it has one.
+const traceHeader = "Traceparent"
+
 // PublishWork hands a request to the stage that reads subj and returns when the server has it. The message id is the request id and the
 // stage, so that a repeated publish is stored once (delivery rule 1). body is not kept.
 func (b *Bus) PublishWork(ctx context.Context, subj string, req *contract.Request, body []byte) error {
@@ -145,7 +148,11 @@ type Consumer struct {
 	cancel   context.CancelCauseFunc
 	slots    chan struct{}
 	stopping atomic.Bool
-	running  sync.WaitGroup // handlers
+	spare    chan *Work     // to a worker that waits, if there is one
+	waiting  atomic.Int32   // workers that wait
+	closed   chan struct{}  // no message will come any more
+	closing  sync.Once      // of closed
+	running  sync.WaitGroup // workers
 	ticking  sync.WaitGroup // the progress goroutine
 
 	mu       sync.Mutex
@@ -157,7 +164,11 @@ var ErrStopping = errors.New("service is stopping")
 
 const prefetch = 256
 
-// ConsumeWork starts handler for every message of a stage, each in a goroutine of its own with a context that carries the request's trace.
+// maxWaiting bounds the workers that are kept for later messages. Their stacks have grown to what a handler needs, which a new goroutine has
+// to do first.
+const maxWaiting = 64
+
+// ConsumeWork runs handler for every message of a stage, at the same time, with a context that carries the trace of the request.
 // The caller must Stop the consumer.
 func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
 	cons, err := b.js.Consumer(ctx, subject.WorkStream, cfg.Consumer)
@@ -166,6 +177,7 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	}
 	c := &Consumer{
 		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, slots: make(chan struct{}, cfg.MaxInFlight),
+		spare: make(chan *Work), closed: make(chan struct{}),
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.ticking.Go(c.reportProgress)
@@ -199,10 +211,35 @@ func (c *Consumer) deliver(msg jetstream.Msg) {
 		return
 	}
 	c.track(w)
-	c.running.Go(func() {
-		defer func() { <-c.slots }()
-		c.handle(w)
-	})
+	select {
+	case c.spare <- w:
+	default:
+		c.running.Go(func() { c.work(w) })
+	}
+}
+
+// work handles a message, and those that come while it waits.
+func (c *Consumer) work(w *Work) {
+	for w != nil {
+		func() {
+			defer func() { <-c.slots }()
+			c.handle(w)
+		}()
+		w = c.next()
+	}
+}
+
+// next waits for another message; nil when none will come, or when enough others wait.
+func (c *Consumer) next() (w *Work) {
+	defer c.waiting.Add(-1)
+	if c.waiting.Add(1) > maxWaiting {
+		return nil
+	}
+	select {
+	case w = <-c.spare:
+	case <-c.closed:
+	}
+	return w
 }
 
 func (c *Consumer) open(msg jetstream.Msg) (*Work, error) {
@@ -236,7 +273,10 @@ func (c *Consumer) handle(w *Work) {
 			w.Retry(time.Second)
 		}
 	}()
-	ctx := traceContext.Extract(c.ctx, propagation.HeaderCarrier(w.msg.Headers()))
+	ctx := c.ctx
+	if len(w.msg.Headers()[traceHeader]) > 0 {
+		ctx = traceContext.Extract(ctx, propagation.HeaderCarrier(w.msg.Headers()))
+	}
 	if name := first(w.msg.Headers()[contract.HeaderBody]); name != "" {
 		body, err := c.bus.loadBody(ctx, name)
 		if err != nil {
@@ -314,6 +354,7 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
 		<-c.consume.Closed()
+		c.closing.Do(func() { close(c.closed) })
 		c.running.Wait()
 		close(done)
 	}()

@@ -3,7 +3,6 @@ package usage
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -121,11 +120,7 @@ func (r *Recorder) fill(batch []record) []record {
 func (r *Recorder) publish(batch []record) error {
 	var lines []byte
 	for _, rec := range batch {
-		line, err := json.Marshal(rec.usage)
-		if err != nil {
-			return fmt.Errorf("encoding a usage fact: %w", err)
-		}
-		lines = append(append(lines, line...), '\n')
+		lines = append(rec.usage.AppendJSON(lines), '\n')
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
 	defer cancel()
