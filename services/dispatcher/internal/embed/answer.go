@@ -15,29 +15,28 @@ import (
 // maxAnswer bounds an answer, before and after its conversion.
 const maxAnswer = 64 << 20
 
-// Answer checks that the body of a 2xx answer holds embeddings and makes it fit for the client: vectors as base64 or as arrays of numbers, the
-// model under the name that the client knows unless that is "", entries in the order of their indexes, and what is missing filled in. Number
-// text stays as it is where nothing is converted, and so do members that are not known. Beside OpenAI's list it takes the answers of the native
-// APIs of Ollama and Gemini. usage is zero when the answer tells none. The body is not changed; out may share it.
+// Answer checks that the body of a 2xx answer holds the embeddings that the request asks for, one for each input, and makes it fit for the
+// client: vectors in the format of the request, the model under the name that the client knows unless that is "", entries in the order of their
+// indexes, and what is missing filled in. Number text stays as it is where nothing is converted, and so do members that are not known. Beside
+// OpenAI's list it takes the answers of the native APIs of Ollama and Gemini; one of those, which names no model, has the name in the request.
+// usage is zero when the answer tells none. The body is not changed; out may share it.
 //
 // An error wraps classify.ErrEmptyAnswer: the body is no answer to an embeddings request, or not a whole one.
-func Answer(body []byte, wantBase64 bool, model string) (out []byte, usage openai.Usage, err error) {
-	return build(body, format{wantBase64}, model, 0)
-}
-
-// AnswerTo is Answer for a known request: the answer must also hold as many vectors as the request has inputs.
-func AnswerTo(req *openai.EmbeddingRequest, body []byte, model string) (out []byte, usage openai.Usage, err error) {
-	return build(body, format{req.Base64}, model, req.Inputs)
-}
-
-func build(body []byte, f format, model string, inputs int) ([]byte, openai.Usage, error) {
+func Answer(req *openai.EmbeddingRequest, body []byte, model string) (out []byte, usage openai.Usage, err error) {
 	a, err := read(body)
 	if err != nil {
 		return nil, openai.Usage{}, err
 	}
-	if inputs != 0 && len(a.entries) != inputs {
-		return nil, openai.Usage{}, unusable("it holds %d vectors for %d inputs", len(a.entries), inputs)
+	if len(a.entries) != req.Inputs {
+		return nil, openai.Usage{}, unusable("it holds %d vectors for %d inputs", len(a.entries), req.Inputs)
 	}
+	if a.native && a.model == nil && model == "" {
+		model = req.Model
+	}
+	return a.build(format{req.Base64}, model)
+}
+
+func (a *answer) build(f format, model string) ([]byte, openai.Usage, error) {
 	out, err := a.write(make([]byte, 0, len(a.body)+len(model)+256), f, model)
 	if err != nil {
 		return nil, openai.Usage{}, err

@@ -48,7 +48,7 @@ func TestFixtures(t *testing.T) {
 				t.Parallel()
 				body := fixtures.Get(file).Body
 				before := string(body)
-				out, u, err := embed.Answer(body, base64, "my-model")
+				out, u, err := embed.AnswerAs(body, base64, "my-model")
 				require.NoError(t, err)
 				require.Equal(t, usage[file], u)
 				require.Equal(t, before, string(body))
@@ -94,7 +94,7 @@ func TestAnswer(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, _, err := embed.Answer([]byte(tt.body), tt.base64, tt.model)
+			out, _, err := embed.AnswerAs([]byte(tt.body), tt.base64, tt.model)
 			require.NoError(t, err)
 			require.Equal(t, tt.want, string(out))
 		})
@@ -155,7 +155,7 @@ func TestNoAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, base64 := range []bool{false, true} {
-				out, usage, err := embed.Answer([]byte(body), base64, "m")
+				out, usage, err := embed.AnswerAs([]byte(body), base64, "m")
 				require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 				require.Empty(t, out)
 				require.Zero(t, usage)
@@ -166,16 +166,19 @@ func TestNoAnswer(t *testing.T) {
 	}
 }
 
-// An answer is complete only with a vector for each input.
-func TestAnswerTo(t *testing.T) {
+// An answer is complete only with a vector for each input. One that names no model has that of the request.
+func TestAnswerToARequest(t *testing.T) {
 	t.Parallel()
 	req, err := openai.ScanEmbeddings([]byte(`{"model":"m","input":["a","b"],"encoding_format":"base64"}`))
 	require.NoError(t, err)
-	out, _, err := embed.AnswerTo(req, []byte(`{"embeddings":[[1],[2]]}`), "m")
+	out, _, err := embed.Answer(req, []byte(`{"embeddings":[[1],[2]]}`), "m")
 	require.NoError(t, err)
 	require.Contains(t, string(out), packed(2))
+	out, _, err = embed.Answer(req, []byte(`{"embeddings":[[1],[2]]}`), "")
+	require.NoError(t, err)
+	require.Contains(t, string(out), `"model":"m"`)
 	for _, body := range []string{`{"embeddings":[[1]]}`, `{"embeddings":[[1],[2],[3]]}`, `{"data":[{"embedding":[1]}]}`} {
-		_, _, err := embed.AnswerTo(req, []byte(body), "m")
+		_, _, err := embed.Answer(req, []byte(body), "m")
 		require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 	}
 }
@@ -185,12 +188,12 @@ func TestAnswerThatGrows(t *testing.T) {
 	t.Parallel()
 	vector := strings.Repeat(packed(-1.2345678e-20, -1.2345678e-20, -1.2345678e-20), 1<<14) // 48 KiB of numbers in 256 KiB of text
 	body := `{"embeddings":["` + vector + `"` + strings.Repeat(`,"`+vector+`"`, 127) + `]}`
-	_, _, err := embed.Answer([]byte(body), false, "")
+	_, _, err := embed.AnswerAs([]byte(body), false, "")
 	require.ErrorIs(t, err, classify.ErrEmptyAnswer)
-	out, _, err := embed.Answer([]byte(body), true, "")
+	out, _, err := embed.AnswerAs([]byte(body), true, "")
 	require.NoError(t, err)
 	require.Greater(t, len(out), 32<<20)
-	_, _, err = embed.Answer([]byte(`{"x":"`+strings.Repeat("x", 64<<20)+`","embeddings":[[1]]}`), false, "")
+	_, _, err = embed.AnswerAs([]byte(`{"x":"`+strings.Repeat("x", 64<<20)+`","embeddings":[[1]]}`), false, "")
 	require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 }
 
@@ -238,7 +241,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, model string) {
 		var vectors [2][][]float32
 		for i, base64 := range []bool{false, true} {
-			out, usage, err := embed.Answer(body, base64, model)
+			out, usage, err := embed.AnswerAs(body, base64, model)
 			if err != nil {
 				require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 				continue
@@ -256,7 +259,7 @@ func FuzzAnswer(f *testing.F) {
 				require.NotEmpty(t, v)
 				vectors[i] = append(vectors[i], v)
 			}
-			again, _, err := embed.Answer(out, base64, model)
+			again, _, err := embed.AnswerAs(out, base64, model)
 			require.NoError(t, err)
 			require.Equal(t, string(out), string(again))
 		}
@@ -302,7 +305,7 @@ func BenchmarkAnswer(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, _, err := embed.Answer(body, base64, "m"); err != nil {
+				if _, _, err := embed.AnswerAs(body, base64, "m"); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -20,7 +20,7 @@ func (a *attempt) passVectors(ctx context.Context, resp *upstream.Response, r io
 	if !a.job.Request.Decision.Catalogue {
 		name = a.job.Request.Model // C-07
 	}
-	out, usage, err := embed.AnswerTo(a.req.embed, body, name)
+	out, usage, err := embed.Answer(a.req.embed, body, name)
 	if err != nil {
 		if v := classify.Of(a.answerOf(resp, body)); v.Class != classify.Success {
 			return v

@@ -29,7 +29,7 @@ func TestEmbeddings(t *testing.T) {
 
 	req, err := openai.ScanEmbeddings([]byte(`{"model":"emb","input":["a","b"]}`))
 	require.NoError(t, err)
-	out, _, err := embed.AnswerTo(req, []byte(`{"embeddings":[{"values":[0.5]},{"values":[-1]}]}`), "gemini/emb")
+	out, _, err := embed.Answer(req, []byte(`{"embeddings":[{"values":[0.5]},{"values":[-1]}]}`), "gemini/emb")
 	require.NoError(t, err)
 	require.Contains(t, string(out), `"embedding":[-1]`)
 }
