@@ -3,7 +3,6 @@ package bus
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"sync"
 
@@ -63,19 +62,18 @@ func (r *Reply) Close() {
 var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // Head adds the status line and headers.
-func (r *Reply) Head(h contract.Head) error { return r.addJSON(contract.FrameHead, h) }
-
-// End adds the last frame.
-func (r *Reply) End(e contract.End) error { return r.addJSON(contract.FrameEnd, e) }
-
-func (r *Reply) addJSON(kind contract.FrameKind, v any) error {
-	payload, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding a reply frame: %w", err)
-	}
+func (r *Reply) Head(h contract.Head) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(kind, payload)
+	r.add(contract.FrameHead, h.AppendJSON(nil))
+	return nil
+}
+
+// End adds the last frame.
+func (r *Reply) End(e contract.End) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.add(contract.FrameEnd, e.AppendJSON(nil))
 	return nil
 }
 

@@ -96,7 +96,7 @@ func (r *Request) Value(name string) []byte {
 // reads have the right type and occur once (REQ-07), and it must ask something. The error is a *RequestError.
 func ScanRequest(body []byte) (*Request, error) {
 	r := &requestScan{
-		Request: Request{Choices: 1, body: body, members: make([]member, 0, 16)},
+		Request: Request{Choices: 1, body: body, members: make([]member, 0, 8)},
 		s:       rawjson.Scan(body),
 	}
 	if err := r.scan(); err != nil {

@@ -118,7 +118,8 @@ func (r *Recorder) fill(batch []record) []record {
 }
 
 func (r *Recorder) publish(batch []record) error {
-	var lines []byte
+	const usual = 512 // bytes of a fact
+	lines := make([]byte, 0, usual*len(batch))
 	for _, rec := range batch {
 		lines = append(rec.usage.AppendJSON(lines), '\n')
 	}

@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -125,8 +124,8 @@ type head struct {
 var eventStream = []byte("text/event-stream")
 
 func decodeHead(raw []byte) (*head, error) {
-	var h contract.Head
-	if err := json.Unmarshal(raw, &h); err != nil {
+	h, err := contract.ParseHead(raw)
+	if err != nil {
 		return nil, fmt.Errorf("reading the head of an answer: %w", err)
 	}
 	if h.Status < 200 || h.Status > 599 {
