@@ -108,15 +108,12 @@ func FromGateway(g *config.Config) Config {
 	}
 	for _, p := range g.Providers {
 		c.Providers = append(c.Providers, Provider{
-			ID: p.ID, Agent: agents[p.ID] || agents[p.Dialect],
+			ID: p.ID, Agent: p.Agent(),
 			Defaults: catalog.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
 		})
 	}
 	return c
 }
-
-// agents are the ids and the dialects of local engines.
-var agents = map[string]bool{"ollama": true, "opencode": true, "openclaw": true}
 
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {

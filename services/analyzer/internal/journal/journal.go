@@ -41,7 +41,7 @@ type Journal struct {
 	lost  func()
 	queue chan Entry
 
-	ctx    context.Context //nolint:containedctx // ended: give up what is being written
+	ctx    context.Context //nolint:containedctx // the lifetime of the writers, ended by Stop when its time is over
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 

@@ -272,7 +272,7 @@ func TestDemo(t *testing.T) {
 	x := newTerminal(t, "")
 	stop := x.start(t, "demo", "--port", strconv.Itoa(freePort(t)))
 	url := x.awaitOutput(t, `http://\S+/v1/chat/completions`)
-	for _, model := range []string{"demo", "demo-failover"} {
+	for _, model := range []string{"demo", "demo-failover", "auto"} {
 		status, answer := call(t, url, `{"model": "`+model+`", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
 		require.Equal(t, http.StatusOK, status, answer)
 		require.Contains(t, answer, `"content":"Hello "`)

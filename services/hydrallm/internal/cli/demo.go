@@ -76,7 +76,7 @@ var demoConfig = template.Must(template.New("demo").Parse(`# Configuration of "h
 server: {host: 127.0.0.1, port: {{.Port}}}
 
 providers:
-  - {id: mock, url: "http://{{.Mock}}/v1", key: no-secret-for-the-mock}
+  - {id: mock, url: "http://{{.Mock}}/v1", key: no-secret-for-the-mock, default_models: {free: mock}}
 
 upstreams:
   - {id: answers, provider: mock, model: mock}
@@ -86,7 +86,7 @@ models:
   - {name: demo, upstreams: [answers]}
   - {name: demo-failover, upstreams: [fails, answers]}
 
-routing: {final_fallback: "", aliases: {}}
+routing: {priority: [mock], large: mock, final_fallback: "", aliases: {}}
 web: {enabled: false}
 sessions: {database: "sqlite:{{.Dir}}/hydrallm.db"}
 nats: {store_dir: "{{.Dir}}/nats"}

@@ -2,6 +2,7 @@ package opencode
 
 import (
 	"encoding/base64"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -197,7 +198,7 @@ func fixtureEvents(t *testing.T) []string {
 	r := openai.NewReader(strings.NewReader(string(fixtures.Get("opencode/events.sse").Body)), 0)
 	for {
 		e, err := r.Next()
-		if err == io.EOF { //nolint:errorlint // the reader gives it as it is
+		if errors.Is(err, io.EOF) {
 			return events[1:]
 		}
 		require.NoError(t, err)
@@ -218,6 +219,7 @@ func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	defer l.Close() //nolint:errcheck // it was only to find the address
-	return l.Addr().String()
+	address := l.Addr().String()
+	require.NoError(t, l.Close())
+	return address
 }
