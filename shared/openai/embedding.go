@@ -1,7 +1,6 @@
 package openai
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 
@@ -53,21 +52,10 @@ type embeddingScan struct {
 }
 
 func (r *embeddingScan) scan() error {
-	if len(bytes.TrimSpace(r.body)) == 0 {
-		return &RequestError{Message: "The request body is empty.", Code: CodeInvalidJSON}
-	}
-	if r.s.Enter('{') {
-		for r.s.Member() {
-			r.member()
-		}
-	} else if r.s.End() {
-		return &RequestError{Message: "The request body must be a JSON object.", Code: CodeInvalidType}
+	if err := r.object(r.member); err != nil {
+		return err
 	}
 	switch {
-	case !r.s.End():
-		return r.syntaxError()
-	case r.err != nil:
-		return r.err
 	case r.Model == "":
 		return &RequestError{Message: "'model' is missing: embeddings need the name of a model.", Param: "model", Code: CodeMissing}
 	case r.inputs == 0:

@@ -119,12 +119,20 @@ type requestScan struct {
 
 func (r *requestScan) scan() error {
 	r.lastUser = -1
+	if err := r.object(r.member); err != nil {
+		return err
+	}
+	return r.checkInput()
+}
+
+// object reads the body, which must be one JSON object, and calls member to read each of its members.
+func (r *requestScan) object(member func()) error {
 	if len(bytes.TrimSpace(r.body)) == 0 {
 		return &RequestError{Message: "The request body is empty.", Code: CodeInvalidJSON}
 	}
 	if r.s.Enter('{') {
 		for r.s.Member() {
-			r.member()
+			member()
 		}
 	} else if r.s.End() {
 		return &RequestError{Message: "The request body must be a JSON object.", Code: CodeInvalidType}
@@ -135,7 +143,7 @@ func (r *requestScan) scan() error {
 	if r.err != nil {
 		return r.err
 	}
-	return r.checkInput()
+	return nil
 }
 
 func (r *requestScan) syntaxError() error {
