@@ -71,7 +71,7 @@ func (a *Agent) execute(ctx context.Context, p prompt.Prompt, to target, local b
 	if err != nil {
 		return program.Output{}, err
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // what stays is in the directory for such things
+	defer os.RemoveAll(dir) //nolint:errcheck // no reason to throw an answer away; what stays in the temporary directory only its owner can read
 	message := filepath.Join(dir, "message.txt")
 	if err := os.WriteFile(message, []byte(p.Whole()), 0o600); err != nil {
 		return program.Output{}, err

@@ -27,7 +27,7 @@ func (a *Agent) run(ctx context.Context, t *task.Task, p prompt.Prompt, m model,
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for OpenCode: %w", err)
 	}
-	defer os.RemoveAll(dir) //nolint:errcheck // what stays is in the directory for such things
+	defer os.RemoveAll(dir) //nolint:errcheck // no reason to throw an answer away; what stays in the temporary directory only its owner can read
 	args := []string{"run", "--format=json", "--title=gateway"}
 	if m != (model{}) {
 		args = append(args, "--model="+m.String())
