@@ -109,7 +109,7 @@ func TestScenario4AllThrottled(t *testing.T) {
 	})
 }
 
-// Scenario 5, R-101: a 400 is final and passes; the breaker does not move (R-103).
+// Scenario 5, R-101, R-143: a 400 is final and passes; the breaker does not move (R-103).
 func TestScenario5ClientFault(t *testing.T) {
 	t.Parallel()
 	bubble(t, map[string]handler{"a": status(400, `{"error":{"message":"bad param","type":"invalid_request_error","param":"temperature","code":null}}`), "b": reply("b")},
