@@ -50,7 +50,7 @@ func TestChunkParse(t *testing.T) {
 	require.Equal(t, Usage{Total: 3}, ParseUsage(c.Usage.Of(c.Data)))
 }
 
-func TestChunkErrors(t *testing.T) { // R-122, provider-facts 1.1 rule 8
+func TestChunkErrors(t *testing.T) { // R-122
 	t.Parallel()
 	failed := []string{
 		`{"error":{"message":"x"}}`,

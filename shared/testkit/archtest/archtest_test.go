@@ -30,6 +30,25 @@ func TestRepositoryModulesAreTiedTogether(t *testing.T) {
 	require.Empty(t, faults)
 }
 
+// Whoever meets an id in a test or a comment finds in the documents what it means.
+func TestRepositoryDefinesItsIDs(t *testing.T) {
+	t.Parallel()
+	root, err := archtest.Root()
+	require.NoError(t, err)
+	faults, err := archtest.IDFaults(root)
+	require.NoError(t, err)
+	require.Empty(t, faults)
+}
+
+func TestRepositoryHasNoDeadLinks(t *testing.T) {
+	t.Parallel()
+	root, err := archtest.Root()
+	require.NoError(t, err)
+	dead, err := archtest.DeadLinks(root)
+	require.NoError(t, err)
+	require.Empty(t, dead)
+}
+
 func TestViolations(t *testing.T) {
 	t.Parallel()
 	const (
@@ -130,14 +149,96 @@ func TestModuleFaults(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			root := t.TempDir()
-			for name, text := range tt.files {
-				require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755))
-				require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
-			}
-			faults, err := archtest.ModuleFaults(root)
+			faults, err := archtest.ModuleFaults(repository(t, tt.files))
 			require.NoError(t, err)
 			require.Equal(t, tt.want, faults)
 		})
 	}
+}
+
+func TestIDFaults(t *testing.T) {
+	t.Parallel()
+	const defined = "# Page\n\n- **R-001** It works.\n- **R-002 [x]** It goes on.\n\n| id | behaviour |\n|---|---|\n| SSE-10 | Comments. |\n| SSE-10c | More. |\n"
+	tests := map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"all are defined": {
+			files: map[string]string{
+				"docs/page.md": defined, "docs/adr/1.md": "as R-002 says\n",
+				"shared/a/a.go": "// R-001, SSE-10 to SSE-10c: UTF-16 and SHA-256 are none, nor are X-1, R-1234 and a4-R-0.\npackage a\n",
+			},
+		},
+		"cited in a comment": {
+			files: map[string]string{"docs/page.md": defined, "shared/a/a.go": "package a\n\n// B is R-003.\n"},
+			want:  []string{"shared/a/a.go:3: no document defines R-003"},
+		},
+		"cited in a text of a test": {
+			files: map[string]string{"docs/page.md": defined, "shared/a/a_test.go": "package a\n\nvar name = \"SSE-20b comments\"\n"},
+			want:  []string{"shared/a/a_test.go:3: no document defines SSE-20b"},
+		},
+		"cited in a document": {
+			files: map[string]string{"README.md": "See STR-01.\n"},
+			want:  []string{"README.md:1: no document defines STR-01"},
+		},
+		"defined outside docs, and in passing": {
+			files: map[string]string{"README.md": "- **R-001** It works.\n", "docs/page.md": "As **R-001** says, | R-001 | works.\n"},
+			want: []string{
+				"README.md:1: no document defines R-001", "docs/page.md:1: no document defines R-001", "docs/page.md:1: no document defines R-001",
+			},
+		},
+		"defined twice": {
+			files: map[string]string{"docs/page.md": defined, "docs/plans.md": "- **R-001** It will work.\n"},
+			want:  []string{"docs/plans.md:1: R-001 is defined in docs/page.md:3 already"},
+		},
+		"test data cites what it likes": {
+			files: map[string]string{"shared/a/testdata/a.go": "// R-001\npackage a\n", ".git/a.md": "R-001\n", "shared/a.txt": "R-001\n"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			faults, err := archtest.IDFaults(repository(t, tt.files))
+			require.NoError(t, err)
+			require.Equal(t, tt.want, faults)
+		})
+	}
+}
+
+func TestDeadLinks(t *testing.T) {
+	t.Parallel()
+	const page = "# A page\n\n## `GET /v1`: what's there?\n\n```\n# no heading\n```\n"
+	tests := map[string]struct {
+		files map[string]string
+		want  []string
+	}{
+		"alive": {
+			files: map[string]string{
+				"docs/page.md": page + "[up](../README.md) [here](#a-page) [dir](sub/)\n", "docs/sub/x.md": "",
+				"README.md": "[1](docs/page.md#get-v1-whats-there) [2](https://example.com/x#y) [3](docs/)\n",
+			},
+		},
+		"no file":     {map[string]string{"docs/page.md": "\n[up](README.md)\n", "README.md": ""}, []string{"docs/page.md:2: nothing is at README.md"}},
+		"no heading":  {map[string]string{"docs/page.md": page, "README.md": "[1](docs/page.md#no-heading)"}, []string{"README.md:1: nothing is at docs/page.md#no-heading"}},
+		"not in here": {map[string]string{"docs/page.md": "[1](#page)\n"}, []string{"docs/page.md:1: nothing is at #page"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dead, err := archtest.DeadLinks(repository(t, tt.files))
+			require.NoError(t, err)
+			require.Equal(t, tt.want, dead)
+		})
+	}
+}
+
+// repository writes files into a directory of their own.
+func repository(t *testing.T, files map[string]string) (root string) {
+	t.Helper()
+	root = t.TempDir()
+	for name, text := range files {
+		require.NoError(t, os.MkdirAll(filepath.Join(root, filepath.Dir(name)), 0o755))
+		require.NoError(t, os.WriteFile(filepath.Join(root, name), []byte(text), 0o644))
+	}
+	return root
 }

@@ -77,7 +77,7 @@ func TestRewritingIsMinimal(t *testing.T) {
 	}
 }
 
-// STR-09, provider-facts 4.1: clients know five finish reasons.
+// STR-09: clients know five finish reasons.
 func TestFinishReasons(t *testing.T) {
 	t.Parallel()
 	call := delta(`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`)

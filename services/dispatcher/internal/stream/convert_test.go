@@ -17,7 +17,7 @@ func whole(message, finish string) string {
 	return `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":` + message + `,"logprobs":null,"finish_reason":` + finish + `}],"usage":{"total_tokens":3,"x_cost":1.50}}`
 }
 
-// A whole answer gets the repairs of a stream, and what is sound keeps its bytes (SSE-20b, TOOL-07, STR-09, R-230, THK).
+// A whole answer gets the repairs of a stream, and what is sound keeps its bytes (SSE-20b, TOOL-07, STR-09, R-230).
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	split, strip := stream.Options{Think: stream.ThinkSplit}, stream.Options{Think: stream.ThinkStrip}

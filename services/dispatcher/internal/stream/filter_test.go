@@ -40,7 +40,7 @@ func TestSoundStreamsPassUnchanged(t *testing.T) {
 	}
 }
 
-// Broken streams of every kind come out whole (behaviour of section 0; bugs SSE, STR, TOOL).
+// Broken streams of every kind come out whole (C-22, and the edge cases SSE, STR and TOOL).
 func TestRepairs(t *testing.T) {
 	t.Parallel()
 	const callA, callB = `"id":"a","type":"function","function":{"name":"f","arguments":"{\"q\":1}"}`, `"id":"b","type":"function","function":{"name":"g","arguments":"{\"q\":2}"}`

@@ -66,7 +66,7 @@ func bodies(tb testing.TB) map[string][]byte {
 	return all
 }
 
-// What clients send (facts, section 8) is sound for every vendor, and what the user said is still there.
+// What clients send is sound for every vendor, and what the user said is still there.
 func TestClients(t *testing.T) {
 	t.Parallel()
 	for client, body := range bodies(t) {

@@ -437,7 +437,7 @@ func TestHead(t *testing.T) {
 }
 
 // Errors pass as they came, in every form in which they come, and nothing looks like the end of an answer after them.
-func TestErrors(t *testing.T) { // R-122, provider-facts 1.1
+func TestErrors(t *testing.T) { // R-122
 	t.Parallel()
 	const problem = `{"error":{"code":503,"message":"The model is overloaded.","status":"UNAVAILABLE"}}`
 	answer := data(native(`{"text":"a"}`, ""))
