@@ -13,15 +13,15 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hydrallm/services/analyzer/internal/decisionlog"
 	"hydrallm/services/analyzer/internal/fleet"
-	"hydrallm/services/analyzer/internal/journal"
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/bus"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
@@ -51,10 +51,10 @@ type Analyzer struct {
 	assumed map[string]contract.ProviderState // until dispatchers speak
 	turn    atomic.Uint64                     // of the fast providers
 
-	fleet   *fleet.Fleet
-	catalog *catalog.Copy
-	journal *journal.Journal
-	work    *bus.Consumer
+	fleet      *fleet.Fleet
+	modelIndex *modelindex.Copy
+	decisions  *decisionlog.Log
+	work       *bus.Consumer
 
 	stopping sync.Mutex // one stop at a time
 }
@@ -87,10 +87,10 @@ func (a *Analyzer) start(ctx context.Context) (err error) {
 	if a.fleet, err = fleet.Follow(ctx, a.bus, a.assumed); err != nil {
 		return err
 	}
-	if a.catalog, err = catalog.Follow(ctx, a.bus, nil); err != nil {
+	if a.modelIndex, err = modelindex.Follow(ctx, a.bus, nil); err != nil {
 		return err
 	}
-	a.journal = journal.New(a.bus, a.log, a.metrics.unrecorded.Inc)
+	a.decisions = decisionlog.New(a.bus, a.log, a.metrics.unrecorded.Inc)
 	a.work, err = a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight}, a.handle)
 	return err
 }
@@ -100,9 +100,9 @@ func (a *Analyzer) Stop(ctx context.Context) error {
 	a.stopping.Lock()
 	defer a.stopping.Unlock()
 	err := a.work.Stop(ctx)
-	a.journal.Stop(ctx)
-	err = errors.Join(err, a.catalog.Stop(), a.fleet.Stop())
-	a.catalog, a.fleet = nil, nil
+	a.decisions.Stop(ctx)
+	err = errors.Join(err, a.modelIndex.Stop(), a.fleet.Stop())
+	a.modelIndex, a.fleet = nil, nil
 	return err
 }
 
@@ -113,7 +113,7 @@ func (a *Analyzer) handle(ctx context.Context, w *bus.Work) {
 	end, err := a.settle(ctx, w)
 	a.metrics.count(end)
 	if err != nil {
-		a.log.WarnContext(ctx, "deciding about a request", slog.String("end", end), slog.Uint64("attempt", w.Attempt), slog.Any("error", err))
+		a.log.WarnContext(ctx, "deciding about a request", slog.String("end", end), slog.Uint64("delivery", w.Delivery), slog.Any("error", err))
 	}
 }
 
@@ -121,7 +121,7 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 	if time.Now().After(w.Request.StartBy) {
 		return endLate, a.drop(ctx, w) // the ingress has answered 503
 	}
-	if w.Attempt > maxDeliveries {
+	if w.Delivery > maxDeliveries {
 		return endPoison, a.giveUp(ctx, w)
 	}
 	decision, err := a.decide(w)
@@ -146,14 +146,14 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 
 // decide makes the decision. Only a request that does not name a model of the configuration is looked into.
 func (a *Analyzer) decide(w *bus.Work) (contract.Decision, error) {
-	if d, ok := a.router.Catalogue(w.Request.Model); ok {
+	if d, ok := a.router.Configured(w.Request.Model); ok {
 		return d, nil
 	}
 	q := routing.Question{Endpoint: w.Request.Endpoint, Model: w.Request.Model}
 	if q.Endpoint == contract.Chat {
 		q.Measure(w.Body)
 	}
-	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.catalog.Book()}, &a.turn)
+	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.modelIndex.Book()}, &a.turn)
 }
 
 // record counts a decision and, unless a model of the configuration was named, tells it in the log and to the session writer. It does not
@@ -161,7 +161,7 @@ func (a *Analyzer) decide(w *bus.Work) (contract.Decision, error) {
 func (a *Analyzer) record(ctx context.Context, r *contract.Request) {
 	d := *r.Decision
 	a.metrics.decided(d.Reason)
-	if d.Catalogue {
+	if d.Configured {
 		return
 	}
 	model := routing.Shown(r.Model)
@@ -171,7 +171,7 @@ func (a *Analyzer) record(ctx context.Context, r *contract.Request) {
 		where, place = "agent", d.Agent
 	}
 	telemetry.Event(ctx, a.log, slog.LevelInfo, "routing", "model", model, where, place, "target", d.Model, "reason", d.Reason, "tokens", d.Tokens)
-	a.journal.Note(journal.Entry{RequestID: r.ID, SessionID: routing.Shown(r.SessionID), Model: model, Decision: d, At: time.Now()})
+	a.decisions.Note(decisionlog.Entry{RequestID: r.ID, SessionID: routing.Shown(r.SessionID), Model: model, Decision: d, At: time.Now()})
 }
 
 // drop removes a request that nobody waits for.
@@ -182,7 +182,7 @@ func (a *Analyzer) drop(ctx context.Context, w *bus.Work) error {
 
 // giveUp puts a request that keeps coming back among the dead letters and tells its client.
 func (a *Analyzer) giveUp(ctx context.Context, w *bus.Work) error {
-	reason := fmt.Sprintf("given up after %d deliveries", w.Attempt-1)
+	reason := fmt.Sprintf("given up after %d deliveries", w.Delivery-1)
 	return errors.Join(
 		errors.New(reason),
 		a.refuse(ctx, w, fault.New(fault.Internal, "Internal server error")),

@@ -109,14 +109,14 @@ func (x *bundle) awaitCount(t *testing.T, end string, n float64) {
 	require.Eventually(t, func() bool { return testutil.ToFloat64(x.metrics.requests.WithLabelValues(end)) == n }, testWait, time.Millisecond)
 }
 
-func TestCatalogueModelsAreForwarded(t *testing.T) {
+func TestConfiguredModelsAreForwarded(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
 	x.start(t)
 	x.publish(t, "r1", "m", time.Minute)
 	w := receive(t, x.next)
 	require.Equal(t, `{"model": "m", "n":1.0}`, string(w.Body), "the body is not touched")
-	require.Equal(t, &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true, Named: true, Catalogue: true}, w.Request.Decision)
+	require.Equal(t, &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}, w.Request.Decision)
 	require.Equal(t, contract.Chat, w.Request.Endpoint)
 	x.awaitCount(t, endRouted, 1)
 }
@@ -166,7 +166,7 @@ func TestRedeliveryIsForwardedOnce(t *testing.T) {
 	x := setup(t)
 	forwarded := make(chan struct{})
 	dying := x.consume(t, topology.Analyzer, func(ctx context.Context, w *bus.Work) {
-		if w.Attempt == 1 {
+		if w.Delivery == 1 {
 			w.Request.Decision = &contract.Decision{Model: "m"}
 			req := *w.Request
 			if err := x.bus.PublishWork(ctx, subject.Enriched, &req, w.Body); err != nil {
@@ -191,7 +191,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
 	x.consume(t, topology.Analyzer, func(ctx context.Context, w *bus.Work) {
-		if w.Attempt > 1 {
+		if w.Delivery > 1 {
 			x.handle(ctx, w)
 			return
 		}
@@ -210,7 +210,7 @@ func TestPoisonIsGivenUp(t *testing.T) {
 	x := setup(t)
 	enough := make(chan struct{})
 	crashing := x.consume(t, topology.Analyzer, func(_ context.Context, w *bus.Work) {
-		if w.Attempt == maxDeliveries {
+		if w.Delivery == maxDeliveries {
 			close(enough)
 		}
 		w.Retry(0)

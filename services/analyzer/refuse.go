@@ -10,7 +10,7 @@ import (
 
 // refuse answers the client with an error.
 func (a *Analyzer) refuse(ctx context.Context, w *bus.Work, f *fault.Fault) error {
-	reply := a.bus.OpenReply(w.Request, w.Attempt, func() {}) // too short to be cancelled
+	reply := a.bus.OpenReply(w.Request, w.Delivery, func() {}) // too short to be cancelled
 	defer reply.Close()
 	body := f.AppendJSON(nil)
 	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", "application/json"}}}

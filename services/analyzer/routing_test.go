@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -131,14 +131,14 @@ func TestDiscoveredModelsAreFound(t *testing.T) {
 	t.Parallel()
 	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
 	x.start(t)
-	listing := catalog.Listing{Provider: "cerebras", Models: []catalog.Model{{ID: "Some-Model", Tier: contract.TierFree}, {ID: "vectors", Embedding: true}}}
-	require.NoError(t, catalog.Put(t.Context(), x.bus, listing))
-	require.Eventually(t, func() bool { return len(x.catalog.Book().Providers("vectors")) == 1 }, testWait, time.Millisecond)
+	listing := modelindex.Listing{Provider: "cerebras", Models: []modelindex.Model{{ID: "Some-Model", Tier: contract.TierFree}, {ID: "vectors", Embedding: true}}}
+	require.NoError(t, modelindex.Put(t.Context(), x.bus, listing))
+	require.Eventually(t, func() bool { return len(x.modelIndex.Book().Providers("vectors")) == 1 }, testWait, time.Millisecond)
 	d := x.decided(t, "chat", "some-model", content("hi"))
-	require.Equal(t, contract.Decision{Provider: "cerebras", Model: "Some-Model", Reason: contract.ReasonModelHint, Named: true, Tokens: 1}, d)
+	require.Equal(t, contract.Decision{Provider: "cerebras", Model: "Some-Model", Reason: contract.ReasonModelHint, PinModel: true, Tokens: 1}, d)
 
 	x.ask(t, "embeddings", contract.Embeddings, "vectors", `{"input":"hi"}`)
-	require.Equal(t, &contract.Decision{Provider: "cerebras", Model: "vectors", Reason: contract.ReasonModelHint, Named: true}, receive(t, x.next).Request.Decision)
+	require.Equal(t, &contract.Decision{Provider: "cerebras", Model: "vectors", Reason: contract.ReasonModelHint, PinModel: true}, receive(t, x.next).Request.Decision)
 	x.ask(t, "refused", contract.Embeddings, "auto", `{"input":"hi"}`)
 	require.JSONEq(t, `{"status":404,"header":[["Content-Type","application/json"]]}`, string(receive(t, x.frames).Payload))
 	require.Contains(t, string(receive(t, x.frames).Payload), "vectors of different models")
@@ -152,7 +152,7 @@ func TestLargeBodies(t *testing.T) {
 	x.start(t)
 	body := `{"messages":[{"content":[{"type":"text","text":"ab"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 9<<20) + `"}}]}]}`
 	d := x.decided(t, "r1", "groq/auto", body)
-	require.Equal(t, contract.Decision{Provider: "groq", Model: "q", Reason: contract.ReasonModelHint, Strict: true, Images: true, Tokens: 257}, d)
+	require.Equal(t, contract.Decision{Provider: "groq", Model: "q", Reason: contract.ReasonModelHint, PinProvider: true, Images: true, Tokens: 257}, d)
 }
 
 // Automatic routing with nothing to call is answered, not queued.
@@ -169,7 +169,7 @@ func TestNothingToRouteTo(t *testing.T) {
 	require.Empty(t, x.next)
 }
 
-// The event ROUTING: one line and one fact for each decision that is not about a catalogue model; neither holds the body (R-370, R-371, R-372).
+// The event ROUTING: one line and one fact for each decision that is not about a configured model; neither holds the body (R-370, R-371, R-372).
 func TestDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var out lines

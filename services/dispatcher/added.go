@@ -61,7 +61,7 @@ func (a *addedKeys) observe(e bus.Entry) {
 		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.Int("key", index))
 		a.d.state.changed()
 		if _, listed := a.d.models().Listing(k.Provider); !listed {
-			a.d.discovery.Hurry(k.Provider)
+			a.d.discovery.RefreshSoon(k.Provider)
 		}
 	}
 }

@@ -19,7 +19,7 @@ const (
 	newKey   = "a-key-that-came-later-77aa"
 )
 
-// emptyPool has a provider whose keys come at run time, as a catalogue model and for automatic routing.
+// emptyPool has a provider whose keys come at run time, as a configured model and for automatic routing.
 func (p *pipeline) emptyPool(secret string) string {
 	return fmt.Sprintf(`
 server: {admin_key: %s}

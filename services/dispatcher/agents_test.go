@@ -25,7 +25,7 @@ providers:
 	agent := func(id string, strict bool) func(*contract.Request) {
 		return func(r *contract.Request) {
 			r.Model = id
-			r.Decision = &contract.Decision{Agent: id, Strict: strict, Reason: contract.ReasonModelHint}
+			r.Decision = &contract.Decision{Agent: id, PinProvider: strict, Reason: contract.ReasonModelHint}
 		}
 	}
 	p.upstream.Handle(func(r fakellm.Request) fakellm.Answer {

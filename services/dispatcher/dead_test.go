@@ -86,7 +86,7 @@ func TestDeadLetters(t *testing.T) {
 	require.Equal(t, "undecided", got.header.Get(contract.HeaderRequestID))
 	require.Equal(t, subject.Enriched, got.header.Get("Hydra-Origin"))
 	require.Equal(t, "request without a decision", got.header.Get("Hydra-Reason"))
-	require.Equal(t, "1", got.header.Get("Hydra-Attempts"))
+	require.Equal(t, "1", got.header.Get("Hydra-Deliveries"))
 	require.Empty(t, got.body)
 	p.settled()
 	require.Empty(t, letters, "it does not come back")

@@ -37,7 +37,7 @@ func newDialects(client *upstream.Client, environ []string) *dialects {
 	}
 }
 
-// of gives the dialect of a provider. A request that is routed is fitted to its vendor. One for a catalogue model goes as it is, apart from the
+// of gives the dialect of a provider. A request that is routed is fitted to its vendor. One for a configured model goes as it is, apart from the
 // signatures without which Gemini refuses a conversation with tools, and which clients lose.
 func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 	switch p.Dialect {

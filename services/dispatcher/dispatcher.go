@@ -24,9 +24,9 @@ import (
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/services/dispatcher/internal/usage"
 	"hydrallm/shared/bus"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -62,7 +62,7 @@ type Dispatcher struct {
 	breakers *breaker.Set
 	keys     map[string]*keypool.Pool // by provider
 	secrets  *secrets
-	slots    slot.Claimer
+	slots    slot.Acquirer
 	shared   *slot.Shared // slots when it is not alone
 	dialects *dialects
 	planner  *plan.Planner
@@ -71,15 +71,15 @@ type Dispatcher struct {
 	reg      prometheus.Registerer
 	load     *slotMetrics // registered while the service runs
 
-	mu      sync.Mutex // held while the service starts or stops
-	running bool
-	usage   *usage.Recorder
-	catalog atomic.Pointer[catalog.Copy] // nil while the service is stopped
+	mu         sync.Mutex // held while the service starts or stops
+	running    bool
+	usage      *usage.Recorder
+	modelIndex atomic.Pointer[modelindex.Copy] // nil while the service is stopped
 
 	// What a run of the service adds; nil before the first.
 	added     *addedKeys
 	discovery *discover.Runner
-	healer    *keypool.Healer
+	prober    *keypool.Prober
 	work      *bus.Consumer
 	control   *bus.Subscription
 	queries   *bus.Service
@@ -93,7 +93,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.state.note(news{channel: channel}) }); err != nil {
 		return nil, err
 	}
-	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Rest) { d.state.note(news{provider: provider, rest: r}) })
+	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Cooldown) { d.state.note(news{provider: provider, cooldown: r}) })
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
 	d.dialects = newDialects(d.client, cfg.Environ)
 	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: d.dialects.of})
@@ -123,16 +123,16 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if err := d.share(ctx); err != nil {
 		return err
 	}
-	models, err := catalog.Follow(ctx, d.bus, nil)
+	models, err := modelindex.Follow(ctx, d.bus, nil)
 	if err != nil {
 		return err
 	}
-	d.catalog.Store(models)
+	d.modelIndex.Store(models)
 	if err := d.forgetMoved(ctx); err != nil {
 		return err
 	}
 	d.discovery = d.newDiscovery()
-	d.healer = keypool.NewHealer(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
+	d.prober = keypool.NewProber(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
 	d.added = &addedKeys{d: d}
 	if err := d.added.follow(ctx); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (d *Dispatcher) start(ctx context.Context) error {
 		return err
 	}
 	d.discovery.Start()
-	return d.healer.Start(ctx)
+	return d.prober.Start(ctx)
 }
 
 // share sets up what has to agree with other dispatchers: slots are counted and dialogues known in this process alone, or through the
@@ -206,12 +206,12 @@ func (d *Dispatcher) stop(ctx context.Context) error {
 	}
 	if d.discovery != nil {
 		d.discovery.Stop()
-		errs = append(errs, d.healer.Stop(ctx))
+		errs = append(errs, d.prober.Stop(ctx))
 	}
 	if d.added != nil {
 		errs = append(errs, d.added.stop())
 	}
-	errs = append(errs, d.catalog.Swap(nil).Stop())
+	errs = append(errs, d.modelIndex.Swap(nil).Stop())
 	if d.load != nil {
 		d.reg.Unregister(d.load)
 	}
@@ -221,11 +221,11 @@ func (d *Dispatcher) stop(ctx context.Context) error {
 }
 
 // models is what discovery knows now.
-func (d *Dispatcher) models() *catalog.Book {
-	if c := d.catalog.Load(); c != nil {
+func (d *Dispatcher) models() *modelindex.Book {
+	if c := d.modelIndex.Load(); c != nil {
 		return c.Book()
 	}
-	return catalog.NewBook()
+	return modelindex.NewBook()
 }
 
 // handle runs one delivery of a request.
@@ -240,14 +240,14 @@ func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	reply := d.bus.OpenReply(w.Request, w.Attempt, func() { cancel(classify.ErrClientGone) })
+	reply := d.bus.OpenReply(w.Request, w.Delivery, func() { cancel(classify.ErrClientGone) })
 	defer reply.Close()
 	w.OnWorking(func() {
 		if err := reply.Working(); err != nil {
 			d.log.DebugContext(ctx, "sending a sign of life", slog.Any("error", err))
 		}
 	})
-	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Attempt - 1)}, reply)
+	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Delivery - 1)}, reply)
 	if out.HandBack {
 		w.Retry(giveBackTime)
 		return
@@ -257,7 +257,7 @@ func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 
 // mayRun applies the rules for requests that are late and for redeliveries (delivery rule 3). When it is false the delivery is settled.
 func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
-	if w.Attempt == 1 {
+	if w.Delivery == 1 {
 		if time.Now().After(w.Request.StartBy) {
 			w.Drop() // the ingress has answered 503
 			d.settle(ctx, w, w.Discard(ctx))
@@ -265,9 +265,9 @@ func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
 		}
 		return true
 	}
-	verdict, err := d.bus.Claim(ctx, w.Request, w.Attempt)
+	verdict, err := d.bus.Fence(ctx, w.Request, w.Delivery)
 	switch {
-	case err == nil && verdict == contract.VerdictRun:
+	case err == nil && verdict == contract.FenceRun:
 		return true
 	case err == nil, errors.Is(err, bus.ErrNoOwner):
 		d.record(ctx, w, lost(w))
@@ -280,20 +280,20 @@ func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
 
 // lost is the ledger entry of a request whose worker died and which nobody will finish. If its worker had recorded it before it died,
 // the entry of the same id is already there and this one is ignored.
-func lost(w *bus.Work) contract.Usage {
-	u := contract.Usage{
+func lost(w *bus.Work) contract.RequestRecord {
+	u := contract.RequestRecord{
 		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Endpoint: w.Request.Endpoint, Model: w.Request.Model,
 		Stream: w.Request.Stream, Status: "error: SERVICE_UNAVAILABLE", RoutingReason: w.Request.Decision.Reason,
 		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), At: time.Now().UTC(),
 	}
-	for range w.Attempt - 1 {
+	for range w.Delivery - 1 {
 		u.Attempts = append(u.Attempts, contract.Attempt{Outcome: "lost", Reason: "worker died"})
 	}
 	return u
 }
 
 // record stores the usage and then settles the request. Its answer is out already; nobody waits here.
-func (d *Dispatcher) record(ctx context.Context, w *bus.Work, u contract.Usage) {
+func (d *Dispatcher) record(ctx context.Context, w *bus.Work, u contract.RequestRecord) {
 	// The client's leaving must not lose the ledger entry of what it cost.
 	ctx = context.WithoutCancel(ctx)
 	err := d.usage.Record(ctx, u)

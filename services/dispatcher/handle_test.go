@@ -31,7 +31,7 @@ func TestEachRequestIsAnsweredAndRecordedOnce(t *testing.T) {
 		got := p.await(rid)
 		require.Equal(t, http.StatusOK, got.status)
 		require.Equal(t, contract.OutcomeSuccess, got.outcome)
-		require.Equal(t, uint64(1), got.attempt)
+		require.Equal(t, uint64(1), got.delivery)
 		require.Equal(t, "u", got.header["X-Gateway-Upstream"])
 		u := p.facts.await(rid)
 		require.Equal(t, "success", u.Status)
@@ -42,7 +42,7 @@ func TestEachRequestIsAnsweredAndRecordedOnce(t *testing.T) {
 	p.settled()
 	for i := range requests {
 		require.Equal(t, 1, p.facts.count(fmt.Sprint("r", i)))
-		require.Empty(t, p.claimed(fmt.Sprint("r", i)), "a first delivery asks nobody")
+		require.Empty(t, p.fencedDeliveries(fmt.Sprint("r", i)), "a first delivery asks nobody")
 	}
 	require.Len(t, p.upstream.Requests(), requests+1)
 }
@@ -63,17 +63,17 @@ func (p *pipeline) loseOnce(asked func()) {
 }
 
 // Delivery rule 3, section 19 scenario 22: before a redelivery is run, the ingress is asked. No answer twice, no needless upstream call,
-// and the ledger knows of the lost attempt.
+// and the ledger knows of the lost delivery.
 func TestRedelivery(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		verdict contract.Verdict // "" = nobody answers
+		verdict contract.FenceDecision // "" = nobody answers
 		late    bool
 		runs    bool
 	}{
-		"nothing is committed":             {verdict: contract.VerdictRun, runs: true},
-		"nothing is committed, and late":   {verdict: contract.VerdictRun, late: true, runs: true},
-		"committed, or the client is gone": {verdict: contract.VerdictStop},
+		"nothing is committed":             {verdict: contract.FenceRun, runs: true},
+		"nothing is committed, and late":   {verdict: contract.FenceRun, late: true, runs: true},
+		"committed, or the client is gone": {verdict: contract.FenceStop},
 		"the ingress is gone":              {},
 	}
 	for name, tt := range tests {
@@ -96,7 +96,7 @@ func TestRedelivery(t *testing.T) {
 			require.Equal(t, "lost", u.Attempts[0].Outcome)
 			if tt.runs {
 				got := p.await("r")
-				require.Equal(t, uint64(2), got.attempt)
+				require.Equal(t, uint64(2), got.delivery)
 				require.Contains(t, got.body, "hello ")
 				require.Equal(t, "success", u.Status)
 				require.Len(t, u.Attempts, 2)
@@ -108,7 +108,7 @@ func TestRedelivery(t *testing.T) {
 				require.Empty(t, p.upstream.Requests())
 			}
 			if tt.verdict != "" {
-				require.Equal(t, []uint64{2}, p.claimed("r"))
+				require.Equal(t, []uint64{2}, p.fencedDeliveries("r"))
 				p.settled()
 				require.Equal(t, 1, p.facts.count("r"))
 			}
@@ -116,7 +116,7 @@ func TestRedelivery(t *testing.T) {
 	}
 }
 
-// attempts that were lost count against the hop budget, so that a request which kills its workers is given up.
+// deliveries that were lost count against the hop budget, so that a request which kills its workers is given up.
 func TestRequestThatKillsItsWorkers(t *testing.T) {
 	t.Parallel()
 	p := setup(t)
@@ -223,9 +223,9 @@ func TestStopHandsBack(t *testing.T) {
 	require.NotContains(t, got.body, "[DONE]")
 	for _, rid := range []string{"silent", "held"} {
 		got := p.await(rid)
-		require.Equal(t, uint64(2), got.attempt)
+		require.Equal(t, uint64(2), got.delivery)
 		require.Equal(t, contract.OutcomeSuccess, got.outcome)
-		require.Equal(t, []uint64{2}, p.claimed(rid))
+		require.Equal(t, []uint64{2}, p.fencedDeliveries(rid))
 		require.Equal(t, "success", p.facts.await(rid).Status)
 	}
 	p.facts.await("committed")
@@ -251,5 +251,5 @@ func TestStopWaits(t *testing.T) {
 	p.ask("next", plainBody)
 	p.start("second", p.oneUpstream(""))
 	require.Equal(t, contract.OutcomeSuccess, p.await("next").outcome)
-	require.Empty(t, p.claimed("running"))
+	require.Empty(t, p.fencedDeliveries("running"))
 }

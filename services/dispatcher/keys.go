@@ -7,7 +7,7 @@ import (
 
 // pools makes the key pool of each provider that has one. A provider with a single key has none: its breaker is all it needs (C-11).
 // rested is told of each rest that a failure seen here imposes.
-func pools(cfg *config.Config, rested func(provider string, r keypool.Rest)) map[string]*keypool.Pool {
+func pools(cfg *config.Config, rested func(provider string, r keypool.Cooldown)) map[string]*keypool.Pool {
 	c := cfg.Resilience.Cooldowns
 	cooldowns := keypool.Cooldowns{Forbidden: c.Forbidden, Quota: c.Quota, Other: c.Other, Max: c.Max}
 	all := map[string]*keypool.Pool{}
@@ -19,7 +19,7 @@ func pools(cfg *config.Config, rested func(provider string, r keypool.Rest)) map
 		for i, k := range p.Keys {
 			keys[i] = keypool.Key{Value: k.Value.Reveal(), Tier: k.Tier}
 		}
-		all[p.ID] = keypool.New(keys, cooldowns, func(r keypool.Rest) { rested(p.ID, r) })
+		all[p.ID] = keypool.New(keys, cooldowns, func(r keypool.Cooldown) { rested(p.ID, r) })
 	}
 	return all
 }

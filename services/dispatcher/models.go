@@ -13,8 +13,8 @@ import (
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/shared/bus"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
+	"hydrallm/shared/modelindex"
 )
 
 // freshFor is how long a listing of another dispatcher spares this one the asking.
@@ -39,7 +39,7 @@ func (d *Dispatcher) newDiscovery() *discover.Runner {
 	return discover.NewRunner(discover.Config{
 		Sources: sources, Client: d.client, Premium: g.Routing.PremiumModels, Free: g.Routing.FreeModels, Logger: d.log,
 		Keys:    d.listingKeys,
-		Publish: func(ctx context.Context, l catalog.Listing) error { return catalog.Put(ctx, d.bus, l) },
+		Publish: func(ctx context.Context, l modelindex.Listing) error { return modelindex.Put(ctx, d.bus, l) },
 		Fresh: func(s discover.Source) bool {
 			l, ok := d.models().Listing(s.Provider)
 			return ok && l.From == s.Fingerprint() && time.Since(l.At) < freshFor
@@ -67,7 +67,7 @@ func (d *Dispatcher) forgetMoved(ctx context.Context) error {
 	var errs []error
 	for _, p := range d.cfg.Gateway.Providers {
 		if l, ok := d.models().Listing(p.ID); ok && l.From != sourceOf(p).Fingerprint() {
-			errs = append(errs, catalog.Remove(ctx, d.bus, p.ID))
+			errs = append(errs, modelindex.Remove(ctx, d.bus, p.ID))
 		}
 	}
 	return errors.Join(errs...)
@@ -92,7 +92,7 @@ func (d *Dispatcher) probeKeys(ctx context.Context, question []byte) ([]byte, er
 	if len(question) > 0 && json.Unmarshal(question, &q) != nil {
 		return nil, &bus.QueryError{Code: "400", Message: "the question can't be read"}
 	}
-	result, err := d.healer.Round(ctx, q.Force)
+	result, err := d.prober.Round(ctx, q.Force)
 	if errors.Is(err, keypool.ErrRunning) {
 		return nil, &bus.QueryError{Code: "409", Message: "Keys are being probed at the moment"}
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/testkit/fakellm"
 )
 
-func (p *pipeline) models() *catalog.Copy {
+func (p *pipeline) models() *modelindex.Copy {
 	p.t.Helper()
-	c, err := catalog.Follow(p.t.Context(), p.bus, nil)
+	c, err := modelindex.Follow(p.t.Context(), p.bus, nil)
 	require.NoError(p.t, err)
 	p.t.Cleanup(func() { require.NoError(p.t, c.Stop()) })
 	return c

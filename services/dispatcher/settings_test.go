@@ -261,7 +261,7 @@ func TestSettingOfProbes(t *testing.T) {
 	require.Len(t, p.upstream.Requests(), 1)
 }
 
-// What a provider is given shows in the calls to it, whether a catalogue model or routing leads there.
+// What a provider is given shows in the calls to it, whether a configured model or routing leads there.
 func TestSettingsOfProviders(t *testing.T) {
 	t.Parallel()
 	const text = `
@@ -271,7 +271,7 @@ providers:
 upstreams: [{id: u, provider: p, model: first, patch: {top_p: 0.25}}, {id: v, provider: p, model: plain, think_tags: "off", max_concurrency: 0}]
 models: [{name: m, upstreams: [u], patch: {seed: 7}}, {name: n, upstreams: [v]}]
 `
-	routed := map[string]func(*contract.Request){"catalogue": func(*contract.Request) {}, "routed": to("p")}
+	routed := map[string]func(*contract.Request){"configured": func(*contract.Request) {}, "routed": to("p")}
 	for name, how := range routed {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -285,10 +285,10 @@ models: [{name: m, upstreams: [u], patch: {seed: 7}}, {name: n, upstreams: [v]}]
 			require.Equal(t, "the-key", r.Key())
 			require.Equal(t, "own", r.Header.Get("X-Own"))
 			require.NotEmpty(t, r.Header.Get("X-Dialogue"))
-			require.Equal(t, map[string]string{"catalogue": "first", "routed": "of-p"}[name], r.Model())
+			require.Equal(t, map[string]string{"configured": "first", "routed": "of-p"}[name], r.Model())
 			require.InDelta(t, 0.5, gjson.GetBytes(r.Body, "temperature").Num, 0)
-			require.Equal(t, name == "catalogue", gjson.GetBytes(r.Body, "top_p").Exists())
-			require.Equal(t, name == "catalogue", gjson.GetBytes(r.Body, "seed").Exists())
+			require.Equal(t, name == "configured", gjson.GetBytes(r.Body, "top_p").Exists())
+			require.Equal(t, name == "configured", gjson.GetBytes(r.Body, "seed").Exists())
 
 			p.upstream.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.NoAnswer() })
 			p.ask("busy", plainBody, how)

@@ -42,8 +42,8 @@ type pipeline struct {
 
 	mu       sync.Mutex
 	answers  map[string]*answer
-	verdicts map[string]contract.Verdict // for redeliveries; run where there is none
-	claims   map[string][]uint64         // attempts that were asked for
+	verdicts map[string]contract.FenceDecision // for redeliveries; run where there is none
+	fenced   map[string][]uint64               // deliveries that were asked for
 }
 
 const ingress = "front"
@@ -54,10 +54,10 @@ func setup(t *testing.T) *pipeline {
 	p := newPipeline(t)
 	replies, err := p.bus.SubscribeReplies(ingress, p.deliver)
 	require.NoError(t, err)
-	claims, err := p.bus.ServeClaims(ingress, p.claim)
+	fenced, err := p.bus.ServeFence(ingress, p.fence)
 	require.NoError(t, err)
 	t.Cleanup(func() {
-		require.NoError(t, claims.Stop())
+		require.NoError(t, fenced.Stop())
 		require.NoError(t, replies.Stop())
 	})
 	return p
@@ -68,7 +68,7 @@ func newPipeline(t *testing.T) *pipeline {
 	t.Helper()
 	p := &pipeline{
 		t: t, server: natstest.Start(t), upstream: fakellm.Start(t),
-		answers: map[string]*answer{}, verdicts: map[string]contract.Verdict{}, claims: map[string][]uint64{},
+		answers: map[string]*answer{}, verdicts: map[string]contract.FenceDecision{}, fenced: map[string][]uint64{},
 	}
 	p.upstream.Handle(fakellm.Talk("hello world"))
 	p.bus = p.connect()
@@ -131,7 +131,7 @@ func (p *pipeline) ask(rid, body string, change ...func(*contract.Request)) {
 	req := &contract.Request{
 		ID: rid, Ingress: ingress, Endpoint: contract.Chat, Model: "m", Stream: strings.Contains(body, `"stream":true`), ReceivedAt: now,
 		StartBy:  now.Add(time.Minute),
-		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true, Catalogue: true},
+		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 	}
 	for _, fn := range change {
 		fn(req)
@@ -139,15 +139,15 @@ func (p *pipeline) ask(rid, body string, change ...func(*contract.Request)) {
 	require.NoError(p.t, p.bus.PublishWork(p.t.Context(), subject.Enriched, req, []byte(body)))
 }
 
-// answer is what came for one request, as the frames of the attempts say. Its fields are guarded by pipeline.mu.
+// answer is what came for one request, as the frames of the deliveries say. Its fields are guarded by pipeline.mu.
 type answer struct {
-	attempt uint64 // of the frames
-	seq     uint64
-	working int
-	head    *contract.Head
-	body    bytes.Buffer
-	end     *contract.End
-	faults  []string // what should not have come
+	delivery uint64 // of the frames
+	seq      uint64
+	working  int
+	head     *contract.Head
+	body     bytes.Buffer
+	end      *contract.End
+	faults   []string // what should not have come
 }
 
 func (p *pipeline) deliver(rid string, msg []byte) {
@@ -168,17 +168,17 @@ func (p *pipeline) deliver(rid string, msg []byte) {
 	}
 }
 
-// add takes the next frame. Only one attempt may say something.
+// add takes the next frame. Only one delivery may say something.
 func (a *answer) add(f contract.Frame) error {
 	if f.Kind == contract.FrameWorking {
 		a.working++
 		return nil
 	}
-	if a.attempt == 0 {
-		a.attempt = f.Attempt
+	if a.delivery == 0 {
+		a.delivery = f.Delivery
 	}
-	if f.Attempt != a.attempt || f.Seq != a.seq || a.end != nil {
-		return fmt.Errorf("frame %c %d of attempt %d after %d of attempt %d", f.Kind, f.Seq, f.Attempt, a.seq, a.attempt)
+	if f.Delivery != a.delivery || f.Seq != a.seq || a.end != nil {
+		return fmt.Errorf("frame %c %d of delivery %d after %d of delivery %d", f.Kind, f.Seq, f.Delivery, a.seq, a.delivery)
 	}
 	a.seq++
 	switch f.Kind {
@@ -194,29 +194,29 @@ func (a *answer) add(f contract.Frame) error {
 	}
 }
 
-func (p *pipeline) claim(rid string, attempt uint64) contract.Verdict {
+func (p *pipeline) fence(rid string, delivery uint64) contract.FenceDecision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.claims[rid] = append(p.claims[rid], attempt)
+	p.fenced[rid] = append(p.fenced[rid], delivery)
 	if v, ok := p.verdicts[rid]; ok {
 		return v
 	}
-	return contract.VerdictRun
+	return contract.FenceRun
 }
 
-func (p *pipeline) claimed(rid string) []uint64 {
+func (p *pipeline) fencedDeliveries(rid string) []uint64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.claims[rid]
+	return p.fenced[rid]
 }
 
 // received is an answer as the client would get it.
 type received struct {
-	attempt uint64
-	status  int // 0 = no head
-	header  map[string]string
-	body    string
-	outcome string // "" = no end
+	delivery uint64
+	status   int // 0 = no head
+	header   map[string]string
+	body     string
+	outcome  string // "" = no end
 }
 
 // now gives what has come so far.
@@ -229,7 +229,7 @@ func (p *pipeline) now(rid string) received {
 		return received{}
 	}
 	require.Empty(p.t, a.faults)
-	r := received{attempt: a.attempt, body: a.body.String(), header: map[string]string{}}
+	r := received{delivery: a.delivery, body: a.body.String(), header: map[string]string{}}
 	if a.head != nil {
 		r.status = a.head.Status
 		for _, h := range a.head.Header {
@@ -256,12 +256,12 @@ func (p *pipeline) await(rid string) (r received) {
 type ledger struct {
 	t  *testing.T
 	mu sync.Mutex
-	of map[string][]contract.Usage // by request
+	of map[string][]contract.RequestRecord // by request
 }
 
 func collect(t *testing.T, b *bus.Bus) *ledger {
 	t.Helper()
-	l := &ledger{t: t, of: map[string][]contract.Usage{}}
+	l := &ledger{t: t, of: map[string][]contract.RequestRecord{}}
 	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: poll}, l.add)
 	require.NoError(t, err)
 	t.Cleanup(func() { stop(t, c) })
@@ -276,7 +276,7 @@ func (l *ledger) add(_ context.Context, facts []bus.Fact) error {
 			continue
 		}
 		for line := range bytes.Lines(f.Data) {
-			var u contract.Usage
+			var u contract.RequestRecord
 			if err := json.Unmarshal(line, &u); err != nil {
 				return err
 			}
@@ -287,7 +287,7 @@ func (l *ledger) add(_ context.Context, facts []bus.Fact) error {
 }
 
 // await gives the one fact of a request.
-func (l *ledger) await(rid string) (u contract.Usage) {
+func (l *ledger) await(rid string) (u contract.RequestRecord) {
 	l.t.Helper()
 	require.Eventually(l.t, func() bool {
 		l.mu.Lock()

@@ -173,7 +173,7 @@ func TestSlotsOfADeadDispatcher(t *testing.T) {
 	lifeline := &slottest.Cuttable{KV: dispatcher.NewStore(bucket)}
 	dead := slot.NewShared(t.Context(), lifeline, slot.Config{Owner: "dead", TTL: 2 * time.Second}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { require.Error(t, dead.Close(t.Context())) })
-	_, _, err = dead.Claim(t.Context(), []slot.Candidate{{ID: "u", Limit: 1}}, nil)
+	_, _, err = dead.Acquire(t.Context(), []slot.Candidate{{ID: "u", Limit: 1}}, nil)
 	require.NoError(t, err)
 	p.start("d", p.oneUpstream("max_concurrency: 1"))
 

@@ -9,10 +9,10 @@ import (
 // slotMetrics reads the slots when metrics are collected, so that no call has to keep a gauge up to date.
 type slotMetrics struct {
 	active, limit *prometheus.Desc
-	read          func() []slot.Usage
+	read          func() []slot.Load
 }
 
-func newSlotMetrics(read func() []slot.Usage) *slotMetrics {
+func newSlotMetrics(read func() []slot.Load) *slotMetrics {
 	return &slotMetrics{
 		active: prometheus.NewDesc("hydrallm_slots_active", "Calls of this process under way.", []string{"upstream"}, nil),
 		limit:  prometheus.NewDesc("hydrallm_slots_limit", "Limit of concurrent calls over all dispatchers; 0 is none.", []string{"upstream"}, nil),

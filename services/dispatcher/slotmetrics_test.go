@@ -14,7 +14,7 @@ import (
 func TestSlotMetrics(t *testing.T) {
 	t.Parallel()
 	var slots slot.Local
-	lease, _, err := slots.Claim(t.Context(), []slot.Candidate{{ID: "a", Limit: 4}}, nil)
+	lease, _, err := slots.Acquire(t.Context(), []slot.Candidate{{ID: "a", Limit: 4}}, nil)
 	require.NoError(t, err)
 	defer lease.Release()
 	require.NoError(t, testutil.CollectAndCompare(newSlotMetrics(slots.Active), strings.NewReader(`

@@ -25,13 +25,13 @@ import (
 // publishEvery is how often a dispatcher shows that it is there. Those who look take three silent intervals for an absence.
 const publishEvery = 3 * time.Second
 
-// state tells the other services what this dispatcher knows, and shares openings of breakers and rests of keys with other dispatchers.
+// state tells the other services what this dispatcher knows, and shares openings of breakers and cooldowns of keys with other dispatchers.
 type state struct {
 	id       string
 	bus      *bus.Bus
 	breakers *breaker.Set
 	keys     map[string]*keypool.Pool // by provider
-	slots    slot.Claimer
+	slots    slot.Acquirer
 	gateway  *config.Config
 	log      *slog.Logger
 
@@ -46,7 +46,7 @@ type state struct {
 type news struct {
 	channel  string
 	provider string
-	rest     keypool.Rest
+	cooldown keypool.Cooldown
 }
 
 // newsQueue bounds what waits to be told. What does not fit is not told: the others find out by themselves.
@@ -72,7 +72,7 @@ func (s *state) start(ctx context.Context) error {
 	if s.bucket, err = s.bus.Bucket(ctx, subject.StateBucket); err != nil {
 		return err
 	}
-	for pattern, observe := range map[string]func(bus.Entry){"circuit.*": s.observeCircuit, "rest.*": s.observeRest} {
+	for pattern, observe := range map[string]func(bus.Entry){"circuit.*": s.observeCircuit, "cooldown.*": s.observeCooldown} {
 		watch, err := s.bucket.Watch(ctx, pattern, observe)
 		if err != nil {
 			return err
@@ -134,7 +134,7 @@ type snapshot struct {
 	contract.DispatcherState
 
 	Circuits map[string]breaker.Snapshot `json:"circuits"`
-	Slots    []slot.Usage                `json:"slots"`
+	Slots    []slot.Load                 `json:"slots"`
 }
 
 func (s *state) publish(ctx context.Context) error {
@@ -169,8 +169,8 @@ type circuit struct {
 	Until   time.Time `json:"until"`
 }
 
-// resting is one rest of a key, told to the other dispatchers. Keys are named by their place in the configuration, never by value (R-174).
-type resting struct {
+// cooldownState is one cooldown of a key, told to the other dispatchers. Keys are named by their place in the configuration, never by value (R-174).
+type cooldownState struct {
 	Provider string    `json:"provider"`
 	Index    int       `json:"index"`
 	Model    string    `json:"model,omitempty"`
@@ -189,8 +189,8 @@ func (s *state) tell(ctx context.Context, n news) error {
 		return nil
 	}
 	if n.provider != "" {
-		r := resting{Provider: n.provider, Index: n.rest.Index, Model: n.rest.Model, Class: string(n.rest.Class), Owner: s.id, Until: n.rest.Until}
-		return s.put(ctx, keyOf("rest", n.provider, "/", n.rest.Index, "/", n.rest.Model), r)
+		r := cooldownState{Provider: n.provider, Index: n.cooldown.Index, Model: n.cooldown.Model, Class: string(n.cooldown.Class), Owner: s.id, Until: n.cooldown.Until}
+		return s.put(ctx, keyOf("cooldown", n.provider, "/", n.cooldown.Index, "/", n.cooldown.Model), r)
 	}
 	until, ok := s.breakers.Get(n.channel).Opening()
 	if !ok {
@@ -217,14 +217,14 @@ func (s *state) observeCircuit(e bus.Entry) {
 	s.breakers.Get(c.Channel).Observe(c.Until)
 }
 
-// observeRest takes in the rest of a key that another dispatcher tells.
-func (s *state) observeRest(e bus.Entry) {
-	var r resting
+// observeCooldown takes in the rest of a key that another dispatcher tells.
+func (s *state) observeCooldown(e bus.Entry) {
+	var r cooldownState
 	if e.Deleted || json.Unmarshal(e.Value, &r) != nil || r.Owner == s.id {
 		return
 	}
 	if pool := s.keys[r.Provider]; pool != nil {
-		pool.Observe(keypool.Rest{Index: r.Index, Model: r.Model, Class: classify.Class(r.Class), Until: r.Until})
+		pool.Observe(keypool.Cooldown{Index: r.Index, Model: r.Model, Class: classify.Class(r.Class), Until: r.Until})
 	}
 }
 

@@ -17,7 +17,7 @@ type statusAnswer struct {
 	Agents        map[string]agentStatus      `json:"agents"`
 	KeyStatistics map[string]keyStatistics    `json:"key_statistics"`
 	Circuits      map[string]breaker.Snapshot `json:"circuits"`
-	Slots         []slot.Usage                `json:"slots"`
+	Slots         []slot.Load                 `json:"slots"`
 	Chains        map[string][]string         `json:"chains"`
 }
 

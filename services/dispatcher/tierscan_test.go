@@ -26,7 +26,7 @@ func TestTierScanTakesNothing(t *testing.T) {
 		s := newState("d", cfg, nil, log)
 		s.breakers, err = newBreakers(cfg, log, prometheus.NewRegistry(), func(string) {})
 		require.NoError(t, err)
-		s.keys = pools(cfg, func(string, keypool.Rest) {})
+		s.keys = pools(cfg, func(string, keypool.Cooldown) {})
 		circuit := s.breakers.Get(plan.ProviderCircuit("p"))
 		usable := map[string]contract.ProviderState{
 			"p": {Keys: map[string]int{contract.TierUnknown: 1, contract.TierPremium: 1}}, "q": {Keys: map[string]int{contract.TierUnknown: 1}},

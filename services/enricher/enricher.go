@@ -75,7 +75,7 @@ func (e *Enricher) handle(ctx context.Context, w *bus.Work) {
 	end, err := e.settle(ctx, w)
 	e.handled.WithLabelValues(end).Inc()
 	if err != nil {
-		e.log.WarnContext(ctx, "handing a request on", slog.String("end", end), slog.Uint64("attempt", w.Attempt), slog.Any("error", err))
+		e.log.WarnContext(ctx, "handing a request on", slog.String("end", end), slog.Uint64("delivery", w.Delivery), slog.Any("error", err))
 	}
 }
 

@@ -54,7 +54,7 @@ func publish(t *testing.T, e *Enricher, id string, startBy time.Duration) *contr
 	t.Helper()
 	req := &contract.Request{
 		ID: id, Ingress: "i1", Model: "m", StartBy: time.Now().Add(startBy),
-		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true},
+		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true},
 	}
 	require.NoError(t, e.bus.PublishWork(t.Context(), subject.Analyzed, req, []byte(`{"n":1.0}`)))
 	return req
@@ -94,7 +94,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	c, err := e.bus.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		if w.Attempt == 1 {
+		if w.Delivery == 1 {
 			cancel()
 		}
 		e.handle(ctx, w)

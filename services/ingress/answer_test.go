@@ -166,15 +166,15 @@ func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
 	const ok = contract.FrameData
 	head := func(kind string) contract.Frame {
-		return contract.Frame{Kind: contract.FrameHead, Attempt: 1, Payload: fmt.Appendf(nil, `{"status":200,"header":[["Content-Type",%q]]}`, kind)}
+		return contract.Frame{Kind: contract.FrameHead, Delivery: 1, Payload: fmt.Appendf(nil, `{"status":200,"header":[["Content-Type",%q]]}`, kind)}
 	}
-	frame := func(kind contract.FrameKind, attempt, seq uint64, text string) contract.Frame {
-		return contract.Frame{Kind: kind, Attempt: attempt, Seq: seq, Payload: []byte(text)}
+	frame := func(kind contract.FrameKind, delivery, seq uint64, text string) contract.Frame {
+		return contract.Frame{Kind: kind, Delivery: delivery, Seq: seq, Payload: []byte(text)}
 	}
 	const events, plain = "text/event-stream", "application/json"
 	tests := map[string]struct {
 		frames []contract.Frame
-		claim  uint64
+		fence  uint64
 		status int
 		body   string // what comes before the error event of a stream
 	}{
@@ -187,7 +187,7 @@ func TestBrokenAnswers(t *testing.T) {
 		"worker of a stream died": {[]contract.Frame{head(events), frame(ok, 1, 1, "data: a\n\n")}, 2, 200, "data: a\n\n"},
 		"worker of a whole died":  {[]contract.Frame{head(plain), frame(ok, 1, 1, "{")}, 2, 503, ""},
 		"more than the window":    {[]contract.Frame{head(plain), frame(ok, 1, 1, strings.Repeat("x", 3<<20))}, 0, 503, ""},
-		"older attempt answers":   {[]contract.Frame{head(events), frame(ok, 0, 7, "data: old\n\n"), frame(ok, 1, 2, "")}, 0, 200, ""},
+		"older delivery answers":  {[]contract.Frame{head(events), frame(ok, 0, 7, "data: old\n\n"), frame(ok, 1, 2, "")}, 0, 200, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -198,10 +198,10 @@ func TestBrokenAnswers(t *testing.T) {
 				if err := g.publish(r.work.Request, tt.frames...); err != nil {
 					t.Error(err)
 				}
-				if tt.claim != 0 {
-					<-time.After(200 * time.Millisecond) // claims and frames come on two ways
-					v, err := g.worker.Claim(context.WithoutCancel(ctx), r.work.Request, tt.claim)
-					if v != contract.VerdictStop || err != nil {
+				if tt.fence != 0 {
+					<-time.After(200 * time.Millisecond) // fence and frames come on two ways
+					v, err := g.worker.Fence(context.WithoutCancel(ctx), r.work.Request, tt.fence)
+					if v != contract.FenceStop || err != nil {
 						t.Error(v, err)
 					}
 				}
@@ -227,25 +227,25 @@ func TestBrokenAnswers(t *testing.T) {
 	}
 }
 
-// Delivery rule 3: a redelivery runs when nothing is committed, and the lost attempt can't disturb it any more.
+// Delivery rule 3: a redelivery runs when nothing is committed, and the lost delivery can't disturb it any more.
 func TestRedelivery(t *testing.T) {
 	t.Parallel()
 	g := setup(t, nil)
 	g.work(func(ctx context.Context, r *reply) {
 		req := r.work.Request
-		v, err := g.worker.Claim(ctx, req, 2)
-		if v != contract.VerdictRun || err != nil {
+		v, err := g.worker.Fence(ctx, req, 2)
+		if v != contract.FenceRun || err != nil {
 			t.Error(v, err)
 		}
 		second := g.worker.OpenReply(req, 2, func() {})
 		defer second.Close()
-		_ = r.head("application/json") // the first attempt is alive after all
+		_ = r.head("application/json") // the first delivery is alive after all
 		_ = r.send(ctx, "old")
 		_ = second.Head(contract.Head{Status: 201, Header: [][2]string{{"Content-Type", "text/plain"}, {"x-CaSe", "kept"}}})
 		_ = second.Data(ctx, []byte("new"))
 		_ = second.End(contract.End{})
 		_ = second.Flush()
-		if v, err := g.worker.Claim(ctx, req, 1); v != contract.VerdictStop || err != nil {
+		if v, err := g.worker.Fence(ctx, req, 1); v != contract.FenceStop || err != nil {
 			t.Error(v, err)
 		}
 	})
@@ -253,9 +253,9 @@ func TestRedelivery(t *testing.T) {
 	require.Equal(t, 201, a.StatusCode)
 	require.Equal(t, "new", a.body)
 	require.Equal(t, "text/plain", a.Header.Get("Content-Type"))
-	v, err := g.worker.Claim(t.Context(), &contract.Request{ID: "unknown", Ingress: "ingress-test"}, 2)
+	v, err := g.worker.Fence(t.Context(), &contract.Request{ID: "unknown", Ingress: "ingress-test"}, 2)
 	require.NoError(t, err)
-	require.Equal(t, contract.VerdictStop, v)
+	require.Equal(t, contract.FenceStop, v)
 }
 
 // Delivery rule 5: a request that no worker takes is refused after the queue time.

@@ -9,9 +9,9 @@ import (
 
 	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
 	"hydrallm/shared/seal"
 	"hydrallm/shared/topology"
@@ -109,7 +109,7 @@ func FromGateway(g *config.Config) Config {
 	for _, p := range g.Providers {
 		c.Providers = append(c.Providers, Provider{
 			ID: p.ID, Agent: p.Agent(),
-			Defaults: catalog.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
+			Defaults: modelindex.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
 		})
 	}
 	return c

@@ -21,7 +21,7 @@ import (
 	"hydrallm/services/ingress/internal/presence"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/telemetry"
 )
 
@@ -40,11 +40,11 @@ type Ingress struct {
 
 // run is what exists between Start and Stop.
 type run struct {
-	server   *transport.Server
-	replies  *bus.Subscription
-	claims   *bus.Subscription
-	presence *presence.Watch
-	catalog  *catalog.Copy
+	server     *transport.Server
+	replies    *bus.Subscription
+	fence      *bus.Subscription
+	presence   *presence.Watch
+	modelIndex *modelindex.Copy
 
 	cancel context.CancelFunc // of the sweep
 	giveUp context.CancelFunc // of questions to services
@@ -91,14 +91,14 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.replies, err = i.bus.SubscribeReplies(i.cfg.ID, i.table.Deliver); err != nil {
 		return err
 	}
-	if r.claims, err = i.bus.ServeClaims(i.cfg.ID, i.table.Claim); err != nil {
+	if r.fence, err = i.bus.ServeFence(i.cfg.ID, i.table.Fence); err != nil {
 		return err
 	}
 	if r.presence, err = presence.Start(ctx, i.bus); err != nil {
 		return err
 	}
-	i.models.Update(catalog.NewBook()) // what was known at the last stop may be gone
-	if r.catalog, err = catalog.Follow(ctx, i.bus, i.models.Update); err != nil {
+	i.models.Update(modelindex.NewBook()) // what was known at the last stop may be gone
+	if r.modelIndex, err = modelindex.Follow(ctx, i.bus, i.models.Update); err != nil {
 		return err
 	}
 	r.server = transport.NewServer(i.log)
@@ -158,14 +158,14 @@ func (i *Ingress) Stop(ctx context.Context) error {
 	return errors.Join(err, r.end())
 }
 
-// farewell is how long clients have to take the error that ends their answers.
-const farewell = 2 * time.Second
+// closeGrace is how long clients have to take the error that ends their answers.
+const closeGrace = 2 * time.Second
 
 func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
 	n := i.table.Len()
 	i.table.FailAll(pending.ErrStopping)
 	r.giveUp()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	if err := r.server.Drain(ctx); err != nil {
 		i.log.Debug("closing connections", slog.Any("error", err))
@@ -182,7 +182,7 @@ func (r *run) end() error {
 	if r.server != nil {
 		r.server.Close()
 	}
-	err := errors.Join(r.claims.Stop(), r.replies.Stop(), r.presence.Stop(), r.catalog.Stop())
+	err := errors.Join(r.fence.Stop(), r.replies.Stop(), r.presence.Stop(), r.modelIndex.Stop())
 	r.cancel()
 	r.wg.Wait()
 	return err

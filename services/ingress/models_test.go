@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/ingress"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
+	"hydrallm/shared/modelindex"
 )
 
 func (g *gateway) modelIDs() []string {
@@ -41,11 +41,11 @@ func TestModelsFollowDiscovery(t *testing.T) {
 	require.Equal(t, fixed, g.modelIDs())
 
 	put := func(provider string, ids ...string) {
-		l := catalog.Listing{Provider: provider, At: time.Now()}
+		l := modelindex.Listing{Provider: provider, At: time.Now()}
 		for _, id := range ids {
-			l.Models = append(l.Models, catalog.Model{ID: id, Tier: "free", Window: 1000})
+			l.Models = append(l.Models, modelindex.Model{ID: id, Tier: "free", Window: 1000})
 		}
-		require.NoError(t, catalog.Put(t.Context(), g.worker, l))
+		require.NoError(t, modelindex.Put(t.Context(), g.worker, l))
 	}
 	listed := func(want ...string) {
 		t.Helper()
@@ -80,11 +80,11 @@ func TestModelsFollowDiscovery(t *testing.T) {
 func TestThousandsOfModels(t *testing.T) {
 	t.Parallel()
 	g := setup(t, func(c *ingress.Config) { c.Providers = []ingress.Provider{{ID: "p"}} })
-	l := catalog.Listing{Provider: "p"}
+	l := modelindex.Listing{Provider: "p"}
 	for i := range 5000 {
-		l.Models = append(l.Models, catalog.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Tier: "free"})
+		l.Models = append(l.Models, modelindex.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Tier: "free"})
 	}
-	require.NoError(t, catalog.Put(t.Context(), g.worker, l))
+	require.NoError(t, modelindex.Put(t.Context(), g.worker, l))
 	require.Eventually(t, func() bool { return len(g.modelIDs()) == 5002 }, testWait, 10*time.Millisecond)
 	a := g.do(http.MethodHead, "/v1/models", nil)
 	require.Equal(t, http.StatusOK, a.StatusCode)
@@ -110,7 +110,7 @@ providers:
 	for _, p := range ingress.FromGateway(gateway).Providers {
 		agents[p.ID] = p.Agent
 		if p.ID == "vendor" {
-			require.Equal(t, catalog.Defaults{Free: "small", Premium: "large"}, p.Defaults)
+			require.Equal(t, modelindex.Defaults{Free: "small", Premium: "large"}, p.Defaults)
 		}
 	}
 	require.Equal(t, map[string]bool{"gemini": false, "vendor": false, "ollama": true, "box": true, "coder": true, "openclaw": true}, agents)

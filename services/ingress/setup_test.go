@@ -121,7 +121,7 @@ func (g *gateway) work(handler func(ctx context.Context, r *reply)) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		gone := make(chan struct{})
-		r := &reply{Reply: g.worker.OpenReply(w.Request, w.Attempt, func() { close(gone); cancel() }), work: w, gone: gone}
+		r := &reply{Reply: g.worker.OpenReply(w.Request, w.Delivery, func() { close(gone); cancel() }), work: w, gone: gone}
 		defer r.Close()
 		w.OnWorking(func() { _ = r.Working() })
 		handler(ctx, r)

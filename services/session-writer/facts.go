@@ -36,7 +36,7 @@ type row[T any] struct {
 
 // batch is what a batch of messages says.
 type batch struct {
-	usage  []row[contract.Usage]
+	usage  []row[contract.RequestRecord]
 	logs   []row[contract.Log]
 	poison []poison
 }
@@ -96,7 +96,7 @@ func (b *batch) addUsage(fact int, data []byte) {
 			b.poison = append(b.poison, poison{fact: fact, kind: kindUsage, reason: "a line is not a usage record"})
 			continue
 		}
-		b.usage = append(b.usage, row[contract.Usage]{u, fact})
+		b.usage = append(b.usage, row[contract.RequestRecord]{u, fact})
 	}
 }
 

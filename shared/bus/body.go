@@ -27,7 +27,7 @@ func (b *Bus) loadBody(ctx context.Context, name string) ([]byte, error) {
 
 // Discard removes the stored body of a finished request, if it had one. Bodies that nobody discards expire.
 func (w *Work) Discard(ctx context.Context) error {
-	if !w.claimed {
+	if !w.offloaded {
 		return nil
 	}
 	if err := w.bus.bodies.Delete(ctx, w.Request.ID); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {

@@ -67,7 +67,7 @@ func TestWorkTravelsThroughTheStages(t *testing.T) {
 	b := setup(t)
 	body := []byte(`{"model": "m", "n":1.0}`)
 	analyzer, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
-		w.Request.Decision = &contract.Decision{Model: "m", Catalogue: true}
+		w.Request.Decision = &contract.Decision{Model: "m", Configured: true}
 		if err := w.Forward(ctx, subject.Enriched); err != nil {
 			w.Retry(time.Second)
 		}
@@ -86,14 +86,14 @@ func TestWorkTravelsThroughTheStages(t *testing.T) {
 	require.NoError(t, b.PublishWork(t.Context(), subject.Received, sent, body))
 	w := receive(t, got)
 	require.Equal(t, body, w.Body)
-	require.Equal(t, uint64(1), w.Attempt)
+	require.Equal(t, uint64(1), w.Delivery)
 	require.Equal(t, "m", w.Request.Decision.Model)
 	require.Equal(t, sent.StartBy, w.Request.StartBy)
 	require.Equal(t, "i1", w.Request.Ingress)
 }
 
-// R-014: a body above the payload limit travels as a claim check.
-func TestLargeBodyIsAClaimCheck(t *testing.T) {
+// R-014: a body above the payload limit is offloaded to the object store.
+func TestLargeBodyIsOffloaded(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	body := bytes.Repeat([]byte("0123456789abcdef"), 1<<20) // 16 MiB, twice the limit
@@ -155,10 +155,10 @@ func TestLongWorkIsNotRedelivered(t *testing.T) {
 func TestUnsettledWorkComesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	attempts := make(chan uint64, 3)
+	deliveries := make(chan uint64, 3)
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
-		attempts <- w.Attempt
-		switch w.Attempt {
+		deliveries <- w.Delivery
+		switch w.Delivery {
 		case 1:
 			panic("boom")
 		case 2:
@@ -170,7 +170,7 @@ func TestUnsettledWorkComesBack(t *testing.T) {
 	defer stop(t, c)
 	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("p"), []byte("{}")))
 	for want := range uint64(3) {
-		require.Equal(t, want+1, receive(t, attempts))
+		require.Equal(t, want+1, receive(t, deliveries))
 	}
 }
 
@@ -226,7 +226,7 @@ func TestReplyFramesArriveInOrder(t *testing.T) {
 	for seq := range uint64(6) {
 		f := receive(t, frames)
 		require.Equal(t, seq, f.Seq)
-		require.Equal(t, uint64(2), f.Attempt)
+		require.Equal(t, uint64(2), f.Delivery)
 		if f.Kind == contract.FrameData {
 			size += len(f.Payload)
 		}
@@ -281,25 +281,25 @@ func TestCancelReachesTheWorker(t *testing.T) {
 }
 
 // Delivery rule 3: the owner decides about a redelivery; a dead owner is noticed.
-func TestClaimAsksTheOwner(t *testing.T) {
+func TestFenceAsksTheOwner(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.Claim(t.Context(), request("r"), 2)
+	_, err := b.Fence(t.Context(), request("r"), 2)
 	require.ErrorIs(t, err, bus.ErrNoOwner)
-	sub, err := b.ServeClaims("i1", func(rid string, attempt uint64) contract.Verdict {
-		if rid == "r" && attempt == 2 {
-			return contract.VerdictRun
+	sub, err := b.ServeFence("i1", func(rid string, delivery uint64) contract.FenceDecision {
+		if rid == "r" && delivery == 2 {
+			return contract.FenceRun
 		}
-		return contract.VerdictStop
+		return contract.FenceStop
 	})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, sub.Stop()) }()
-	v, err := b.Claim(t.Context(), request("r"), 2)
+	v, err := b.Fence(t.Context(), request("r"), 2)
 	require.NoError(t, err)
-	require.Equal(t, contract.VerdictRun, v)
-	v, err = b.Claim(t.Context(), request("other"), 2)
+	require.Equal(t, contract.FenceRun, v)
+	v, err = b.Fence(t.Context(), request("other"), 2)
 	require.NoError(t, err)
-	require.Equal(t, contract.VerdictStop, v)
+	require.Equal(t, contract.FenceStop, v)
 }
 
 func TestFactsAreHandledInBatchesAndRetried(t *testing.T) {

@@ -145,19 +145,19 @@ func (c *credit) wait(ctx context.Context, upTo uint64) error {
 // ErrNoOwner says that the ingress which owns a request does not answer: it has died, and its clients with it.
 var ErrNoOwner = errors.New("owner of the request is gone")
 
-// A claim is asked again when no answer comes, because core NATS may lose one; an owner that has died is known at once by the absence of a
+// The question is asked again when no answer comes, because core NATS may lose one; an owner that has died is known at once by the absence of a
 // subscription.
 const (
-	claimWait  = 700 * time.Millisecond
-	claimTries = 3
+	fenceWait  = 700 * time.Millisecond
+	fenceTries = 3
 )
 
-// Claim asks the owner of req whether the delivery counted attempt may run (delivery rule 3). Asking twice for the same attempt gives the
+// Fence asks the owner of req whether the delivery counted delivery may run (delivery rule 3). Asking twice for the same delivery gives the
 // same answer.
-func (b *Bus) Claim(ctx context.Context, req *contract.Request, attempt uint64) (contract.Verdict, error) {
-	payload := append(binary.AppendUvarint(nil, attempt), req.ID...)
-	for range claimTries {
-		verdict, err := b.claim(ctx, req, payload)
+func (b *Bus) Fence(ctx context.Context, req *contract.Request, delivery uint64) (contract.FenceDecision, error) {
+	payload := append(binary.AppendUvarint(nil, delivery), req.ID...)
+	for range fenceTries {
+		verdict, err := b.fence(ctx, req, payload)
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return verdict, err
 		}
@@ -165,30 +165,30 @@ func (b *Bus) Claim(ctx context.Context, req *contract.Request, attempt uint64) 
 	return "", ErrNoOwner
 }
 
-func (b *Bus) claim(ctx context.Context, req *contract.Request, payload []byte) (contract.Verdict, error) {
-	ctx, cancel := context.WithTimeout(ctx, claimWait)
+func (b *Bus) fence(ctx context.Context, req *contract.Request, payload []byte) (contract.FenceDecision, error) {
+	ctx, cancel := context.WithTimeout(ctx, fenceWait)
 	defer cancel()
-	m, err := b.nc.RequestWithContext(ctx, subject.Claim(req.Ingress), payload)
+	m, err := b.nc.RequestWithContext(ctx, subject.Fence(req.Ingress), payload)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return "", ErrNoOwner
 	}
 	if err != nil {
 		return "", fmt.Errorf("asking the owner of a request: %w", err)
 	}
-	return contract.Verdict(m.Data), nil
+	return contract.FenceDecision(m.Data), nil
 }
 
-// ServeClaims answers the claims of workers for the requests that ingress owns. handler must not block.
-func (b *Bus) ServeClaims(ingress string, handler func(rid string, attempt uint64) contract.Verdict) (*Subscription, error) {
-	sub, err := b.nc.Subscribe(subject.Claim(ingress), func(m *nats.Msg) {
-		attempt, n := binary.Uvarint(m.Data)
+// ServeFence answers workers that ask for the requests that ingress owns. handler must not block.
+func (b *Bus) ServeFence(ingress string, handler func(rid string, delivery uint64) contract.FenceDecision) (*Subscription, error) {
+	sub, err := b.nc.Subscribe(subject.Fence(ingress), func(m *nats.Msg) {
+		delivery, n := binary.Uvarint(m.Data)
 		if n <= 0 {
 			return
 		}
-		_ = m.Respond([]byte(handler(string(m.Data[n:]), attempt)))
+		_ = m.Respond([]byte(handler(string(m.Data[n:]), delivery)))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("serving claims: %w", err)
+		return nil, fmt.Errorf("serving the fence: %w", err)
 	}
 	return &Subscription{subs: []*nats.Subscription{sub}}, nil
 }

@@ -68,13 +68,13 @@ func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error 
 // Work is one delivery of a request to a stage. The handler settles it with exactly one of Done, Retry, Drop or Dead; later calls do
 // nothing. Until then the bus reports progress for it.
 type Work struct {
-	Request *contract.Request
-	Body    []byte // the client's body; valid until the work is settled, not to be changed
-	Attempt uint64 // delivery count, from 1
+	Request  *contract.Request
+	Body     []byte // the client's body; valid until the work is settled, not to be changed
+	Delivery uint64 // delivery count, from 1
 
 	bus       *Bus
 	msg       jetstream.Msg
-	claimed   bool // the body travelled as a claim check
+	offloaded bool // the body was offloaded to the object store
 	begun     time.Time
 	settled   atomic.Bool
 	onWorking atomic.Pointer[func()]
@@ -102,7 +102,7 @@ func (w *Work) Drop() { w.settle(jetstream.Msg.Term) }
 
 // Dead moves the message to the dead letters of stage with the reason, without its body, and removes it.
 func (w *Work) Dead(ctx context.Context, stage, reason string) error {
-	err := w.bus.publishDead(ctx, stage, w.Request.ID, w.msg.Subject(), reason, w.Attempt)
+	err := w.bus.publishDead(ctx, stage, w.Request.ID, w.msg.Subject(), reason, w.Delivery)
 	w.Drop()
 	return err
 }
@@ -111,7 +111,7 @@ func (w *Work) Dead(ctx context.Context, stage, reason string) error {
 // (delivery rule 1).
 func (w *Work) Forward(ctx context.Context, subj string) error {
 	msg := &nats.Msg{Subject: subj, Header: w.Request.Header(), Data: w.Body}
-	if w.claimed {
+	if w.offloaded {
 		msg.Header[contract.HeaderBody] = w.msg.Headers()[contract.HeaderBody]
 		msg.Data = nil
 	}
@@ -251,7 +251,7 @@ func (c *Consumer) open(msg jetstream.Msg) (*Work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the delivery count: %w", err)
 	}
-	return &Work{Request: req, Body: msg.Data(), Attempt: meta.NumDelivered, bus: c.bus, msg: msg, begun: time.Now()}, nil
+	return &Work{Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, msg: msg, begun: time.Now()}, nil
 }
 
 // refuse puts away a message that no worker will ever understand.
@@ -284,7 +284,7 @@ func (c *Consumer) handle(w *Work) {
 			w.Retry(time.Second)
 			return
 		}
-		w.Body, w.claimed = body, true
+		w.Body, w.offloaded = body, true
 	}
 	c.handler(ctx, w)
 	if !w.settled.Load() {
@@ -371,9 +371,9 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	return err
 }
 
-func (b *Bus) publishDead(ctx context.Context, stage, rid, origin, reason string, attempts uint64) error {
+func (b *Bus) publishDead(ctx context.Context, stage, rid, origin, reason string, deliveries uint64) error {
 	msg := &nats.Msg{Subject: subject.Dead(stage), Header: nats.Header{
-		contract.HeaderRequestID: {rid}, "Hydra-Origin": {origin}, "Hydra-Reason": {oneLine(reason)}, "Hydra-Attempts": {strconv.FormatUint(attempts, 10)},
+		contract.HeaderRequestID: {rid}, "Hydra-Origin": {origin}, "Hydra-Reason": {oneLine(reason)}, "Hydra-Deliveries": {strconv.FormatUint(deliveries, 10)},
 	}}
 	if _, err := b.js.PublishMsg(ctx, msg); err != nil {
 		return fmt.Errorf("publishing a dead letter of %s: %w", stage, err)

@@ -47,7 +47,7 @@ func (c *Config) Provider(id string) (Provider, bool) { return lookup(c.Provider
 // Upstream gives an upstream by id.
 func (c *Config) Upstream(id string) (Upstream, bool) { return lookup(c.Upstreams, c.upstreamAt, id) }
 
-// Model gives a catalogue model by its exact name, also one that is not usable.
+// Model gives a configured model by its exact name, also one that is not usable.
 func (c *Config) Model(name string) (Model, bool) { return lookup(c.Models, c.modelAt, name) }
 
 func lookup[T any](list []T, index map[string]int, key string) (T, bool) {

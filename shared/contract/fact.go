@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Usage is the fact of one finished request: what it cost, who answered, and every upstream call that was made for it (R-033, R-340).
-type Usage struct {
+// RequestRecord is the fact of one finished request: what it cost, who answered, and every upstream call that was made for it (R-033, R-340).
+type RequestRecord struct {
 	RequestID     string    `json:"request_id"`
 	SessionID     string    `json:"session_id,omitempty"`
 	Endpoint      Endpoint  `json:"endpoint"`
@@ -47,11 +47,11 @@ type Log struct {
 	At        time.Time       `json:"at"`
 }
 
-// Verdict answers a worker that asks the owner of a request whether to run a redelivery.
-type Verdict string
+// FenceDecision answers a worker that asks the owner of a request whether to run a redelivery.
+type FenceDecision string
 
 // Verdicts.
 const (
-	VerdictRun  Verdict = "run"  // nothing is committed; older attempts are fenced from now on
-	VerdictStop Verdict = "stop" // the answer has begun, or nobody waits for it any more
+	FenceRun  FenceDecision = "run"  // nothing is committed; older deliveries are fenced from now on
+	FenceStop FenceDecision = "stop" // the answer has begun, or nobody waits for it any more
 )

@@ -21,10 +21,10 @@ const (
 
 // Frame is one step of an answer on its way from a worker to the ingress.
 type Frame struct {
-	Kind    FrameKind
-	Attempt uint64 // delivery count of the work message; frames of fenced attempts are ignored
-	Seq     uint64 // 0, 1, 2, ... per attempt; a gap is an error, never a silent hole
-	Payload []byte
+	Kind     FrameKind
+	Delivery uint64 // delivery count of the work message; frames of fenced deliveries are ignored
+	Seq      uint64 // 0, 1, 2, ... per delivery; a gap is an error, never a silent hole
+	Payload  []byte
 }
 
 // Head is the status line and the headers of the answer.
@@ -45,11 +45,11 @@ type End struct {
 	Outcome string `json:"outcome"`
 }
 
-// AppendFrame adds one encoded frame to dst: kind, then attempt, sequence and payload length as uvarints, then the payload. One message
+// AppendFrame adds one encoded frame to dst: kind, then delivery, sequence and payload length as uvarints, then the payload. One message
 // may hold several frames.
 func AppendFrame(dst []byte, f Frame) []byte {
 	dst = append(dst, byte(f.Kind))
-	dst = binary.AppendUvarint(dst, f.Attempt)
+	dst = binary.AppendUvarint(dst, f.Delivery)
 	dst = binary.AppendUvarint(dst, f.Seq)
 	dst = binary.AppendUvarint(dst, uint64(len(f.Payload)))
 	return append(dst, f.Payload...)
@@ -84,7 +84,7 @@ func decodeFrame(msg []byte) (Frame, int, error) {
 	}
 	pos := 1
 	var size uint64
-	for _, field := range []*uint64{&f.Attempt, &f.Seq, &size} {
+	for _, field := range []*uint64{&f.Delivery, &f.Seq, &size} {
 		v, n := binary.Uvarint(msg[pos:])
 		if n <= 0 {
 			return f, 0, fmt.Errorf("%w: number at byte %d", ErrBadFrame, pos)

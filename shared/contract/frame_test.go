@@ -24,9 +24,9 @@ func frames(msg []byte) ([]contract.Frame, error) {
 func TestFramesSurviveTheWay(t *testing.T) {
 	t.Parallel()
 	sent := []contract.Frame{
-		{Kind: contract.FrameWorking, Attempt: 1, Payload: []byte{}},
-		{Kind: contract.FrameHead, Attempt: 3, Payload: []byte(`{"status":200}`)},
-		{Kind: contract.FrameData, Attempt: math.MaxUint64, Seq: 1 << 40, Payload: bytes.Repeat([]byte{0xff}, 300)},
+		{Kind: contract.FrameWorking, Delivery: 1, Payload: []byte{}},
+		{Kind: contract.FrameHead, Delivery: 3, Payload: []byte(`{"status":200}`)},
+		{Kind: contract.FrameData, Delivery: math.MaxUint64, Seq: 1 << 40, Payload: bytes.Repeat([]byte{0xff}, 300)},
 		{Kind: contract.FrameEnd, Seq: 2, Payload: []byte(`{"outcome":"success"}`)},
 	}
 	var msg []byte
@@ -51,7 +51,7 @@ func TestReadingMayStopEarly(t *testing.T) {
 
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
-	whole := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Attempt: 1, Seq: 300, Payload: []byte("payload")})
+	whole := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Delivery: 1, Seq: 300, Payload: []byte("payload")})
 	tests := map[string]struct {
 		msg  []byte
 		good int
@@ -77,7 +77,7 @@ func TestMalformedFrames(t *testing.T) {
 // Whatever bytes come, reading ends, payloads lie inside the message, and what was read can be written again to the same effect.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameEnd, Attempt: 2, Seq: 9, Payload: []byte("{}")}))
+	f.Add(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameEnd, Delivery: 2, Seq: 9, Payload: []byte("{}")}))
 	f.Add(contract.AppendFrame(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameHead}), contract.Frame{Kind: contract.FrameData, Payload: []byte("x")}))
 	f.Add([]byte{'d', 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, msg []byte) {
@@ -104,7 +104,7 @@ func BenchmarkFrames(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = contract.AppendFrame(buf[:0], contract.Frame{Kind: contract.FrameData, Attempt: 1, Seq: 1000, Payload: payload})
+		buf = contract.AppendFrame(buf[:0], contract.Frame{Kind: contract.FrameData, Delivery: 1, Seq: 1000, Payload: payload})
 		for _, err := range contract.Frames(buf) {
 			if err != nil {
 				b.Fatal(err)

@@ -17,7 +17,7 @@ const (
 	HeaderRequestID = "Hydra-Request-Id"
 	HeaderDeadline  = "Hydra-Deadline" // Unix milliseconds by which a worker must have taken the request
 	HeaderRequest   = "Hydra-Request"  // the rest of Request, as JSON
-	HeaderBody      = "Hydra-Body"     // object name of a body that travels as a claim check
+	HeaderBody      = "Hydra-Body"     // object name of a body that is offloaded to the object store
 )
 
 // Endpoint names the operation that a request asks for.
@@ -45,20 +45,20 @@ type Request struct {
 	Decision     *Decision // set by the analyzer
 }
 
-// Decision is what the analyzer decided; later stages never change it. A catalogue model has neither Provider nor Agent; every
+// Decision is what the analyzer decided; later stages never change it. A configured model has neither Provider nor Agent; every
 // other request has one of them, the one to call first.
 type Decision struct {
-	Provider  string // id of the provider to call first
-	Agent     string // id of the local agent to call first
-	Model     string // a catalogue model; else the model at Provider or Agent, "" when the dispatcher is to choose its default
-	Reason    string
-	Strict    bool   // no other provider may answer
-	Named     bool   // the client named the model: no other model may answer (R-077, C-04)
-	Catalogue bool   // Model is declared under models: in the configuration
-	Premium   bool   // Model is of the premium tier and wants a key of that tier
-	Images    bool   // the request holds images
-	Search    bool   // the client asks for a web search
-	Tokens    int64  // estimated size of the request
+	Provider    string // id of the provider to call first
+	Agent       string // id of the local agent to call first
+	Model       string // a configured model; else the model at Provider or Agent, "" when the dispatcher is to choose its default
+	Reason      string
+	PinProvider bool   // no other provider may answer
+	PinModel    bool   // the client named the model: no other model may answer (R-077, C-04)
+	Configured  bool   // Model is declared under models: in the configuration
+	Premium     bool   // Model is of the premium tier and wants a key of that tier
+	Images      bool   // the request holds images
+	Search      bool   // the client asks for a web search
+	Tokens      int64  // estimated size of the request
 }
 
 // Routing reasons.
@@ -116,9 +116,9 @@ func (d *Decision) appendJSON(dst []byte) []byte {
 	dst = appendText(dst, "provider", d.Provider)
 	dst = appendText(dst, "agent", d.Agent)
 	dst = appendText(dst, "reason", d.Reason)
-	dst = appendTrue(dst, "strict", d.Strict)
-	dst = appendTrue(dst, "named", d.Named)
-	dst = appendTrue(dst, "catalogue", d.Catalogue)
+	dst = appendTrue(dst, "pin_provider", d.PinProvider)
+	dst = appendTrue(dst, "pin_model", d.PinModel)
+	dst = appendTrue(dst, "configured", d.Configured)
 	dst = appendTrue(dst, "premium", d.Premium)
 	dst = appendTrue(dst, "images", d.Images)
 	dst = appendTrue(dst, "search", d.Search)
@@ -217,12 +217,12 @@ func (d *Decision) read(text []byte) bool {
 			ok = readText(&d.Agent, value) && ok
 		case "reason":
 			ok = readText(&d.Reason, value) && ok
-		case "strict":
-			ok = readBool(&d.Strict, value) && ok
-		case "named":
-			ok = readBool(&d.Named, value) && ok
-		case "catalogue":
-			ok = readBool(&d.Catalogue, value) && ok
+		case "pin_provider":
+			ok = readBool(&d.PinProvider, value) && ok
+		case "pin_model":
+			ok = readBool(&d.PinModel, value) && ok
+		case "configured":
+			ok = readBool(&d.Configured, value) && ok
 		case "premium":
 			ok = readBool(&d.Premium, value) && ok
 		case "images":

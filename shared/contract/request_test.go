@@ -19,7 +19,7 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 		},
 		"decided": {
 			ID: "r2", StartBy: time.UnixMilli(0), ReceivedAt: at,
-			Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, Strict: true, Catalogue: true},
+			Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 		},
 	}
 	for name, want := range tests {

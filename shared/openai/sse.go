@@ -20,8 +20,8 @@ type Event struct {
 	Lines int
 	// Cut says that the stream ended before the block was closed by a blank line, so the data may be half a value.
 	Cut bool
-	// Odd says that the block did not come in plain lines (see Reader) or begins with a byte order mark, so Raw means nothing to a client.
-	Odd bool
+	// Noncanonical says that the block did not come in plain lines (see Reader) or begins with a byte order mark, so Raw means nothing to a client.
+	Noncanonical bool
 }
 
 // DefaultMaxEvent is the largest event that a Reader accepts unless told otherwise, in bytes.
@@ -63,7 +63,7 @@ type block struct {
 	joined                []byte // the data, when it has several lines
 	lines                 int
 	bare                  bool // data without field names
-	odd                   bool
+	noncanonical          bool
 	errorField            bool
 }
 
@@ -186,7 +186,7 @@ func (r *Reader) takeLine(line place) (closed bool) {
 		if bytes.HasPrefix(text, byteOrderMark) {
 			line.start += len(byteOrderMark)
 			text = text[len(byteOrderMark):]
-			r.block.odd = true // many clients would take the mark for a part of the field name
+			r.block.noncanonical = true // many clients would take the mark for a part of the field name
 		}
 	}
 	if len(text) == 0 {
@@ -195,7 +195,7 @@ func (r *Reader) takeLine(line place) (closed bool) {
 	b := &r.block
 	value := place{line.start - r.start, line.end - r.start, true}
 	if b.bare || r.beginsBare(text) {
-		b.bare, b.odd = true, true
+		b.bare, b.noncanonical = true, true
 		r.addData(value, text)
 		return false
 	}
@@ -223,7 +223,7 @@ func (r *Reader) takeLine(line place) (closed bool) {
 	case "retry":
 		b.retry = value
 	case "error":
-		b.odd, b.errorField = true, true
+		b.noncanonical, b.errorField = true, true
 		r.addData(value, value.of(r.buf[r.start:]))
 	}
 	return false
@@ -250,7 +250,7 @@ func (r *Reader) addData(value place, text []byte) {
 // event makes the event of the current block, which ends at end, and forgets the block.
 func (r *Reader) event(end int) Event {
 	b, raw := &r.block, r.buf[r.start:end:end]
-	e := Event{Raw: raw, Name: b.name.of(raw), ID: b.id.of(raw), Retry: b.retry.of(raw), Lines: b.lines, Odd: b.odd}
+	e := Event{Raw: raw, Name: b.name.of(raw), ID: b.id.of(raw), Retry: b.retry.of(raw), Lines: b.lines, Noncanonical: b.noncanonical}
 	switch {
 	case b.lines == 1:
 		e.Data = b.data.of(raw)

@@ -65,7 +65,7 @@ func readAll(tb testing.TB, src io.Reader) (events []seen, raw string, err error
 		r.Buffered() // must not disturb e
 		raw += string(e.Raw)
 		if e.Data != nil || e.Name != nil || e.ID != nil || e.Retry != nil {
-			events = append(events, seen{string(e.Data), string(e.Name), string(e.ID), string(e.Retry), e.Data != nil, e.Cut, e.Odd})
+			events = append(events, seen{string(e.Data), string(e.Name), string(e.ID), string(e.Retry), e.Data != nil, e.Cut, e.Noncanonical})
 		}
 	}
 }

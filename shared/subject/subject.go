@@ -64,8 +64,8 @@ func Cancel(rid string) string { return "hydra.v1.cancel." + rid }
 // Credit tells whoever streams rid how many bytes the client has taken.
 func Credit(rid string) string { return "hydra.v1.credit." + rid }
 
-// Claim is where a worker that received a redelivery asks the owner of the request whether to run it.
-func Claim(ingress string) string { return "hydra.v1.claim." + ingress }
+// Fence is where a worker that received a redelivery asks the owner of the request whether to run it.
+func Fence(ingress string) string { return "hydra.v1.fence." + ingress }
 
 // Dead is where stage puts what it could not process.
 func Dead(stage string) string { return "hydra.v1.dead." + stage }

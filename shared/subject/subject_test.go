@@ -16,7 +16,7 @@ func TestSubjects(t *testing.T) {
 		"replies":      {subject.Replies("i1"), "hydra.v1.reply.i1.*"},
 		"cancel":       {subject.Cancel("r1"), "hydra.v1.cancel.r1"},
 		"credit":       {subject.Credit("r1"), "hydra.v1.credit.r1"},
-		"claim":        {subject.Claim("i1"), "hydra.v1.claim.i1"},
+		"fence":        {subject.Fence("i1"), "hydra.v1.fence.i1"},
 		"dead letters": {subject.Dead("analyzer"), "hydra.v1.dead.analyzer"},
 		"log":          {subject.Log("LLM_EXECUTION"), "hydra.v1.log.llm_execution"},
 		"query":        {subject.Query("session-writer", "stats"), "hydra.v1.query.session-writer.stats"},
@@ -53,16 +53,16 @@ func TestPatternsCoverTheirSubjects(t *testing.T) {
 		subject.Replies("i1"),
 	}
 	tests := map[string]struct{ subj, pattern string }{
-		"received":  {subject.Received, subject.AllWork},
-		"analyzed":  {subject.Analyzed, subject.AllWork},
-		"enriched":  {subject.Enriched, subject.AllWork},
-		"usage":     {subject.UsageRecorded, subject.AllUsage},
-		"log":       {subject.Log("ROUTING"), subject.AllLogs},
-		"dead":      {subject.Dead("enricher"), subject.AllDead},
-		"cancel":    {subject.Cancel("r1"), subject.AllCancels},
-		"credit":    {subject.Credit("r1"), subject.AllCredits},
-		"reply":     {subject.Reply("i1", "r1"), subject.Replies("i1")},
-		"no claims": {subject.Claim("i1"), ""},
+		"received": {subject.Received, subject.AllWork},
+		"analyzed": {subject.Analyzed, subject.AllWork},
+		"enriched": {subject.Enriched, subject.AllWork},
+		"usage":    {subject.UsageRecorded, subject.AllUsage},
+		"log":      {subject.Log("ROUTING"), subject.AllLogs},
+		"dead":     {subject.Dead("enricher"), subject.AllDead},
+		"cancel":   {subject.Cancel("r1"), subject.AllCancels},
+		"credit":   {subject.Credit("r1"), subject.AllCredits},
+		"reply":    {subject.Reply("i1", "r1"), subject.Replies("i1")},
+		"no fence": {subject.Fence("i1"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ if ! docker info >/dev/null 2>&1; then
 	exit 0
 fi
 started=$SECONDS
-deploy/standins/images.sh
+deploy/baseimages/images.sh
 echo "e2e: base images ready after $((SECONDS - started)) s"
 go test -tags e2e -count 1 -v -timeout 20m ./services/hydrallm/e2e
 echo "e2e: done after $((SECONDS - started)) s"

@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/analyzer/internal/routing"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/modelindex"
 )
 
 var open = contract.ProviderState{Keys: map[string]int{contract.TierFree: 2}, Open: true}
@@ -19,8 +19,8 @@ var open = contract.ProviderState{Keys: map[string]int{contract.TierFree: 2}, Op
 func TestAutomatic(t *testing.T) {
 	t.Parallel()
 	none, premium := keys(), keys(contract.TierFree, contract.TierPremium)
-	sees := func(id, tier string) catalog.Model { return catalog.Model{ID: id, Tier: tier, Images: true} }
-	reads := func(id, tier string) catalog.Model { return catalog.Model{ID: id, Tier: tier} }
+	sees := func(id, tier string) modelindex.Model { return modelindex.Model{ID: id, Tier: tier, Images: true} }
+	reads := func(id, tier string) modelindex.Model { return modelindex.Model{ID: id, Tier: tier} }
 	tests := map[string]struct {
 		world  *world
 		tokens int64
@@ -71,7 +71,7 @@ func TestAutomatic(t *testing.T) {
 		"images, the default takes none":      {vendors().offer("gemini", reads("g-flash", "free"), sees("g-pro", "premium"), sees("g-eye", "free")), 5, true, "gemini [g-eye] image_present"},
 		"images, the default takes them":      {vendors().offer("gemini", sees("g-eye", "free"), sees("g-flash", "free")), 5, true, "gemini [g-flash] image_present"},
 		"images, only a premium one":          {vendors().offer("gemini", reads("g-flash", "free"), sees("g-pro", "premium")), 5, true, "gemini [g-pro] image_present premium"},
-		"images, an embedding model is none":  {vendors().offer("gemini", catalog.Model{ID: "clip", Images: true, Embedding: true}, reads("g-flash", "free")), 5, true, "gemini [g-flash] image_present"},
+		"images, an embedding model is none":  {vendors().offer("gemini", modelindex.Model{ID: "clip", Images: true, Embedding: true}, reads("g-flash", "free")), 5, true, "gemini [g-flash] image_present"},
 		"images, another takes them":          {vendors().set(none, "gemini").offer("cerebras", reads("c", "free"), sees("c-eye", "free")), 5, true, "cerebras [c-eye] image_present"},
 		"images, another without a key":       {vendors().set(none, "gemini", "cerebras").offer("cerebras", sees("c-eye", "free")), 5, true, "groq [groq-default] token_count"},
 		"images, an agent takes them":         {vendors().set(open, "gemini").offer("ollama", reads("llama3", "free"), sees("llava", "free")), 5, true, "agent ollama [llava] image_present"},
@@ -98,7 +98,7 @@ func TestAutomatic(t *testing.T) {
 // inside a provider the model is chosen by the tiers of its keys; the provider stays, whatever its state.
 func TestInsideAProvider(t *testing.T) {
 	t.Parallel()
-	eye := catalog.Model{ID: "g-eye", Tier: contract.TierFree, Images: true}
+	eye := modelindex.Model{ID: "g-eye", Tier: contract.TierFree, Images: true}
 	tests := map[string]struct {
 		world  *world
 		model  string
@@ -108,8 +108,8 @@ func TestInsideAProvider(t *testing.T) {
 		"free keys":                  {vendors(), "gemini/auto", false, "gemini [g-flash] model_hint strict"},
 		"a premium key":              {vendors().set(keys(contract.TierPremium), "gemini"), "gemini/auto", false, "gemini [g-pro] model_hint strict premium"},
 		"no key":                     {vendors().set(keys(), "groq"), "groq/auto", false, "groq [groq-default] model_hint strict"}, // C-19
-		"images":                     {vendors().offer("gemini", catalog.Model{ID: "g-flash"}, eye), "gemini/auto", true, "gemini [g-eye] model_hint strict"},
-		"images, the provider alone": {vendors().offer("gemini", catalog.Model{ID: "g-flash"}, eye), "gemini", true, "gemini [g-eye] model_hint"},
+		"images":                     {vendors().offer("gemini", modelindex.Model{ID: "g-flash"}, eye), "gemini/auto", true, "gemini [g-eye] model_hint strict"},
+		"images, the provider alone": {vendors().offer("gemini", modelindex.Model{ID: "g-flash"}, eye), "gemini", true, "gemini [g-eye] model_hint"},
 		"images, an agent":           {vendors().offer("ollama", eye), "ollama/auto", true, "agent ollama [g-eye] model_hint strict"},
 		"images, a named model":      {vendors().offer("gemini", eye), "gemini/g-flash", true, "gemini [g-flash] model_hint strict named"},
 	}

@@ -3,8 +3,8 @@ package routing
 import (
 	"strings"
 
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // embeddings resolves the name of an embedding model. The gateway never chooses one: the client stores vectors, and those of different
@@ -16,12 +16,12 @@ func (c *choice) embeddings(name string) (contract.Decision, error) {
 		return contract.Decision{}, mustName(name)
 	}
 	if d, ok, err := c.addressed(name); ok || err != nil {
-		if err == nil && !d.Named {
+		if err == nil && !d.PinModel {
 			return contract.Decision{}, mustName(name)
 		}
 		return d, err
 	}
-	if p, m := c.find(name, func(m catalog.Model) bool { return m.Embedding }); p != nil {
+	if p, m := c.find(name, func(m modelindex.Model) bool { return m.Embedding }); p != nil {
 		return named(p, m.ID), nil
 	}
 	if p := c.begun(folded); p != nil {

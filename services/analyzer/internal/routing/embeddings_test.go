@@ -4,24 +4,24 @@ import (
 	"testing"
 
 	"hydrallm/services/analyzer/internal/routing"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // The client of embeddings names a model, or gets 404: vectors of different models can't be mixed.
 func TestEmbeddings(t *testing.T) {
 	t.Parallel()
 	w := vendors().
-		offer("groq", catalog.Model{ID: "shared-embed", Embedding: true}, catalog.Model{ID: "llama-3.3", Tier: contract.TierFree}).
-		offer("cerebras", catalog.Model{ID: "shared-embed", Embedding: true}, catalog.Model{ID: "x-both"}).
-		offer("ollama", catalog.Model{ID: "Nomic-Embed:latest", Embedding: true}, catalog.Model{ID: "qwen-vectors"}, catalog.Model{ID: "x-both", Embedding: true}).
+		offer("groq", modelindex.Model{ID: "shared-embed", Embedding: true}, modelindex.Model{ID: "llama-3.3", Tier: contract.TierFree}).
+		offer("cerebras", modelindex.Model{ID: "shared-embed", Embedding: true}, modelindex.Model{ID: "x-both"}).
+		offer("ollama", modelindex.Model{ID: "Nomic-Embed:latest", Embedding: true}, modelindex.Model{ID: "qwen-vectors"}, modelindex.Model{ID: "x-both", Embedding: true}).
 		set(keys(), "groq")
 	tests := map[string]struct {
 		model string
 		want  string // "" = 404
 		says  string
 	}{
-		"a catalogue model":           {"my-gpt", "catalogue [my-gpt] model_hint strict named", ""},
+		"a configured model":          {"my-gpt", "configured [my-gpt] model_hint strict named", ""},
 		"a provider's model":          {"gemini/Text-Embedding-004", "gemini [Text-Embedding-004] model_hint strict named", ""},
 		"an agent's model":            {"LOCAL-AGENT/OLLAMA/nomic", "agent ollama [nomic] model_hint strict named", ""},
 		"a discovered one, usable":    {"shared-embed", "cerebras [shared-embed] model_hint named", ""},

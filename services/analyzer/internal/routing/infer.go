@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // keywords say where a model is by a part of its name; the first that fits counts.
@@ -46,25 +46,25 @@ func (c *choice) inferred(name, folded string) (contract.Decision, error) {
 		return contract.Decision{}, notConfigured(name, id)
 	}
 	d := named(p, name)
-	d.Named = !strings.Contains(folded, "ollama") // such a name is that of the agent, which finds a model for it
+	d.PinModel = !strings.Contains(folded, "ollama") // such a name is that of the agent, which finds a model for it
 	return d, nil
 }
 
 func named(p *place, model string) contract.Decision {
 	d := at(p, model, contract.ReasonModelHint)
-	d.Named = true
+	d.PinModel = true
 	return d
 }
 
 // discovered finds a model that some place is known to offer, in the spelling of that place (B-14). Until its discovery has answered, a place
 // has the models that the configuration names.
 func (c *choice) discovered(name string) (d contract.Decision, ok bool) {
-	anything := func(catalog.Model) bool { return true }
+	anything := func(modelindex.Model) bool { return true }
 	p, m := c.find(name, anything)
 	if p == nil {
-		p, m = c.search(anything, func(p *place) (catalog.Model, bool) {
+		p, m = c.search(anything, func(p *place) (modelindex.Model, bool) {
 			_, answered := c.Book.Listing(p.id)
-			return catalog.Model{ID: name}, !answered && (name == p.defaults.Free || name == p.defaults.Premium)
+			return modelindex.Model{ID: name}, !answered && (name == p.defaults.Free || name == p.defaults.Premium)
 		})
 	}
 	if p == nil {
@@ -75,18 +75,18 @@ func (c *choice) discovered(name string) (d contract.Decision, ok bool) {
 
 // find looks for a model by its id, and if there is none by its id in any case. Of several places the first that is usable counts, else the
 // first.
-func (c *choice) find(name string, accept func(catalog.Model) bool) (*place, catalog.Model) {
+func (c *choice) find(name string, accept func(modelindex.Model) bool) (*place, modelindex.Model) {
 	if len(c.Book.Providers(name)) > 0 {
-		if p, m := c.search(accept, func(p *place) (catalog.Model, bool) { return c.Book.Find(p.id, name) }); p != nil {
+		if p, m := c.search(accept, func(p *place) (modelindex.Model, bool) { return c.Book.Find(p.id, name) }); p != nil {
 			return p, m
 		}
 	}
-	return c.search(accept, func(p *place) (catalog.Model, bool) { return c.findFolded(p, name) })
+	return c.search(accept, func(p *place) (modelindex.Model, bool) { return c.findFolded(p, name) })
 }
 
-func (c *choice) search(accept func(catalog.Model) bool, in func(*place) (catalog.Model, bool)) (*place, catalog.Model) {
+func (c *choice) search(accept func(modelindex.Model) bool, in func(*place) (modelindex.Model, bool)) (*place, modelindex.Model) {
 	var first *place
-	var model catalog.Model
+	var model modelindex.Model
 	for _, p := range c.ordered {
 		m, ok := in(p)
 		if !ok || !accept(m) {
@@ -102,14 +102,14 @@ func (c *choice) search(accept func(catalog.Model) bool, in func(*place) (catalo
 	return first, model
 }
 
-func (c *choice) findFolded(p *place, name string) (catalog.Model, bool) {
+func (c *choice) findFolded(p *place, name string) (modelindex.Model, bool) {
 	l, _ := c.Book.Listing(p.id)
 	for _, m := range l.Models {
 		if strings.EqualFold(m.ID, name) {
 			return m, true
 		}
 	}
-	return catalog.Model{}, false
+	return modelindex.Model{}, false
 }
 
 // begun gives the place whose id is the first word of the name, as mistral is of mistral-large, unless keywords lead to it anyway; the

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // model chooses the model of a place for a request that names none: by the tiers of its usable keys, and one that takes images when
@@ -25,7 +25,7 @@ func (c *choice) model(p *place) string {
 
 // imageModel gives a model of the place that is known to take images: the one that it would have anyway, else the first of the wanted tier,
 // then the first.
-func (c *choice) imageModel(p *place) (catalog.Model, bool) {
+func (c *choice) imageModel(p *place) (modelindex.Model, bool) {
 	premium := c.Providers[p.id].Premium()
 	if !p.agent {
 		if m, ok := c.Book.Default(p.id, p.defaults, premium, nil); ok && m.Images {
@@ -33,7 +33,7 @@ func (c *choice) imageModel(p *place) (catalog.Model, bool) {
 		}
 	}
 	l, _ := c.Book.Listing(p.id)
-	var found catalog.Model
+	var found modelindex.Model
 	var ok bool
 	for _, m := range l.Models {
 		if !m.Images || m.Embedding {

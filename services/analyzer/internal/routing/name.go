@@ -93,9 +93,9 @@ func (c *choice) split(name string) (p *place, model string) {
 // strict is the decision about a name that begins with its place.
 func (c *choice) strict(p *place, model string) contract.Decision {
 	d := at(p, model, contract.ReasonModelHint)
-	d.Strict, d.Named = true, true
+	d.PinProvider, d.PinModel = true, true
 	if scoped(model) {
-		d.Model, d.Named = c.model(p), false
+		d.Model, d.PinModel = c.model(p), false
 	}
 	return d
 }
@@ -111,11 +111,11 @@ func (c *choice) alias(name, folded string) (target string, ok bool) {
 // aliased decides as if the client had sent the target, which may be anything but another alias. An alias is a policy of the operator and
 // no wish of the client for this model: it is neither strict nor named, and it does not fail as long as automatic routing works.
 func (c *choice) aliased(name, folded, target string) (contract.Decision, error) {
-	if d, ok := c.Catalogue(target); ok {
+	if d, ok := c.Configured(target); ok {
 		return d, nil
 	}
 	if d, err := c.resolve(strings.TrimSpace(target), false); err == nil {
-		d.Strict, d.Named = false, false
+		d.PinProvider, d.PinModel = false, false
 		return d, nil
 	}
 	// The target leads nowhere. The name itself may lead somewhere; if not, it is for automatic routing.

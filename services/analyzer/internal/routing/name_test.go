@@ -7,10 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/analyzer/internal/routing"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/modelindex"
 )
 
 // strictness is judged from the client's own string.
@@ -26,7 +26,7 @@ func TestStrict(t *testing.T) {
 			t.Parallel()
 			d, err := vendors().chat(model)
 			require.NoError(t, err)
-			require.Equal(t, strict, d.Strict, show(d))
+			require.Equal(t, strict, d.PinProvider, show(d))
 		})
 	}
 }
@@ -68,7 +68,7 @@ func TestNames(t *testing.T) {
 		"for automatic routing":          {"quick", "groq [groq-default] token_count"},
 		"for a provider's model":         {"fixed", "groq [Some/Model] model_hint"},
 		"for a provider":                 {"scoped", "gemini [g-flash] model_hint"},
-		"for a catalogue model":          {"mine", "catalogue [my-gpt] model_hint strict named"},
+		"for a configured model":         {"mine", "configured [my-gpt] model_hint strict named"},
 		"for nothing":                    {"lost", "groq [groq-default] token_count"},
 		"for a provider that is missing": {"gone", "groq [groq-default] token_count"},
 		"for another alias":              {"twice", "groq [groq-default] token_count"},
@@ -145,7 +145,7 @@ func TestNamesThatLeadNowhere(t *testing.T) {
 // what discovery knows comes before any keyword, at the first provider that is usable.
 func TestDiscoveredModels(t *testing.T) {
 	t.Parallel()
-	m := func(id string) catalog.Model { return catalog.Model{ID: id, Tier: contract.TierFree} }
+	m := func(id string) modelindex.Model { return modelindex.Model{ID: id, Tier: contract.TierFree} }
 	known := func() *world {
 		w := vendors()
 		w.cfg.Providers = append(w.cfg.Providers, w.cfg.Providers[1])
@@ -241,7 +241,7 @@ func TestAliasWithoutAnyProvider(t *testing.T) {
 // a model of the premium tier wants a premium key, also when the client names it.
 func TestPremiumOfNamedModels(t *testing.T) {
 	t.Parallel()
-	w := vendors().offer("gemini", catalog.Model{ID: "a-pro", Tier: contract.TierPremium}, catalog.Model{ID: "a-flash", Tier: contract.TierFree})
+	w := vendors().offer("gemini", modelindex.Model{ID: "a-pro", Tier: contract.TierPremium}, modelindex.Model{ID: "a-flash", Tier: contract.TierFree})
 	w.cfg.Routing.PremiumModels, w.cfg.Routing.FreeModels = []string{"", "OPUS"}, []string{"mini"}
 	for model, premium := range map[string]bool{
 		"gemini/a-pro": true, "a-pro": true, "gemini/a-flash": false, "gemini/g-pro": true, "gemini/g-flash": false,
@@ -256,7 +256,7 @@ func TestPremiumOfNamedModels(t *testing.T) {
 // the aliases that are in force by default are for models that nobody here offers; those of the operator come before everything.
 func TestDefaultAliasesAndWhoOffersTheModel(t *testing.T) {
 	t.Parallel()
-	w := vendors().offer("Mistral", catalog.Model{ID: "gpt-4o"})
+	w := vendors().offer("Mistral", modelindex.Model{ID: "gpt-4o"})
 	d, err := w.chat("gpt-4o")
 	requireDecision(t, "gemini [gemini-2.5-pro] model_hint", d, err)
 	w.cfg.Routing.Aliases = config.DefaultAliases()

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/analyzer/internal/routing"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/modelindex"
 )
 
 var (
@@ -34,11 +34,11 @@ func some(r *rand.Rand, list []string) []string {
 	return list[:r.IntN(len(list)+1)]
 }
 
-// anyWorld makes a configuration with a state and a catalogue from a seed.
+// anyWorld makes a configuration with a state and a model index from a seed.
 func anyWorld(seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w := &world{}
-	var listings []catalog.Listing
+	var listings []modelindex.Listing
 	w.state.Providers = map[string]contract.ProviderState{}
 	for _, id := range some(r, someIDs) {
 		w.cfg.Providers = append(w.cfg.Providers, config.Provider{
@@ -52,14 +52,14 @@ func anyWorld(seed uint64) *world {
 			w.set(contract.ProviderState{Keys: map[string]int{pick(r, tiers): r.IntN(2)}}, id)
 		}
 		if r.IntN(2) == 0 {
-			l := catalog.Listing{Provider: id}
+			l := modelindex.Listing{Provider: id}
 			for _, m := range some(r, someModels) {
-				l.Models = append(l.Models, catalog.Model{ID: m, Tier: pick(r, tiers), Images: r.IntN(3) == 0, Embedding: m == "embed"})
+				l.Models = append(l.Models, modelindex.Model{ID: m, Tier: pick(r, tiers), Images: r.IntN(3) == 0, Embedding: m == "embed"})
 			}
 			listings = append(listings, l)
 		}
 	}
-	w.state.Book = catalog.NewBook(listings...)
+	w.state.Book = modelindex.NewBook(listings...)
 	w.cfg.Models = []config.Model{{Name: "my-gpt", Upstreams: []string{"u"}}}
 	w.cfg.Routing = config.Routing{
 		Priority: some(r, someIDs), MaxTokensFast: 100, Fast: some(r, someIDs), Large: pick(r, someIDs), FinalFallback: pick(r, someIDs),
@@ -87,10 +87,10 @@ func checkDecision(t *testing.T, w *world, q routing.Question, d contract.Decisi
 	require.Contains(t, []string{
 		contract.ReasonModelHint, contract.ReasonTokenCount, contract.ReasonImagePresent, contract.ReasonKeyAvailability,
 	}, d.Reason)
-	if d.Catalogue {
+	if d.Configured {
 		require.Equal(t, "my-gpt", d.Model)
 		require.Empty(t, d.Provider+d.Agent)
-		require.True(t, d.Strict && d.Named)
+		require.True(t, d.PinProvider && d.PinModel)
 		return
 	}
 	require.NotEqual(t, d.Provider == "", d.Agent == "", "one of them: %s", show(d))
@@ -100,19 +100,19 @@ func checkDecision(t *testing.T, w *world, q routing.Question, d contract.Decisi
 	agent := slices.Contains([]string{"ollama", "opencode", "openclaw"}, p.ID) || p.Dialect == "ollama"
 	require.Equal(t, agent, d.Agent != "")
 	require.Equal(t, [...]any{q.Images, q.Search, q.Tokens}, [...]any{d.Images, d.Search, d.Tokens})
-	if d.Named {
+	if d.PinModel {
 		require.NotEmpty(t, d.Model)
 		require.Equal(t, contract.ReasonModelHint, d.Reason)
 	}
-	if d.Strict {
+	if d.PinProvider {
 		first, _, slash := strings.Cut(strings.ToLower(strings.TrimSpace(q.Model)), "/")
 		require.True(t, slash && (first == "local-agent" || strings.HasPrefix(strings.ToLower(p.ID), first)), "%q: %s", q.Model, show(d))
 	}
 	if slices.Contains([]string{"", "auto", "default", "mllm/auto"}, strings.ToLower(strings.TrimSpace(q.Model))) {
-		require.False(t, d.Named || d.Strict || d.Reason == contract.ReasonModelHint, show(d))
+		require.False(t, d.PinModel || d.PinProvider || d.Reason == contract.ReasonModelHint, show(d))
 	}
 	if q.Endpoint == contract.Embeddings {
-		require.True(t, d.Named)
+		require.True(t, d.PinModel)
 	}
 }
 
@@ -167,14 +167,14 @@ func BenchmarkDecide(b *testing.B) {
 	for i := range 1000 {
 		w.cfg.Models = append(w.cfg.Models, config.Model{Name: fmt.Sprintf("model-%d", i), Upstreams: []string{"u"}})
 	}
-	many := make([]catalog.Model, 400)
+	many := make([]modelindex.Model, 400)
 	for i := range many {
-		many[i] = catalog.Model{ID: fmt.Sprintf("vendor-%d/model-%d", i%20, i), Tier: contract.TierFree}
+		many[i] = modelindex.Model{ID: fmt.Sprintf("vendor-%d/model-%d", i%20, i), Tier: contract.TierFree}
 	}
 	w.offer("cerebras", many...)
 	r := routing.New(&w.cfg)
 	for name, q := range map[string]routing.Question{
-		"catalogue": {Model: "model-500"}, "auto": {Model: "auto"}, "large": {Model: "auto", Tokens: 9000}, "images": {Model: "auto", Images: true},
+		"configured": {Model: "model-500"}, "auto": {Model: "auto"}, "large": {Model: "auto", Tokens: 9000}, "images": {Model: "auto", Images: true},
 		"strict": {Model: "groq/Some-Model"}, "alias": {Model: "gpt-4o"}, "discovered": {Model: "vendor-7/model-7"}, "keyword": {Model: "llama-3.3-70b"},
 		"unknown": {Model: "no-such-model"},
 	} {

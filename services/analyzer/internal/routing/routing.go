@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // Question is what routing wants to know of a request.
@@ -25,21 +25,21 @@ type Question struct {
 // State is what is known of the providers at the moment of a decision.
 type State struct {
 	Providers map[string]contract.ProviderState // by id
-	Book      *catalog.Book                     // discovered models; nil is an empty one
+	Book      *modelindex.Book                  // discovered models; nil is an empty one
 }
 
 // Router knows the names of the configuration. It is read-only and safe for concurrent use.
 type Router struct {
-	catalogue map[string]struct{}
-	exact     map[string]*place // by id
-	folded    map[string]*place // by id in lower case; of two the first in the configuration
-	idSlashes int               // most slashes in an id
-	ordered   []*place          // all: those of the priority list in its order, then the rest
-	priority  []*place
-	fast      []*place // only those that are in the priority list
-	large     *place   // or nil
-	fallback  *place   // or nil
-	threshold int64
+	configured map[string]struct{}
+	exact      map[string]*place // by id
+	folded     map[string]*place // by id in lower case; of two the first in the configuration
+	idSlashes  int               // most slashes in an id
+	ordered    []*place          // all: those of the priority list in its order, then the rest
+	priority   []*place
+	fast       []*place // only those that are in the priority list
+	large      *place   // or nil
+	fallback   *place   // or nil
+	threshold  int64
 
 	aliases        map[string]string
 	foldedAliases  map[string]string // by name in lower case
@@ -54,19 +54,19 @@ type place struct {
 	folded   string
 	agent    bool
 	hinted   bool // keywords lead to it
-	defaults catalog.Defaults
+	defaults modelindex.Defaults
 }
 
 // New makes a router for a configuration. Names in the routing settings that lead nowhere are left out.
 func New(cfg *config.Config) *Router {
 	r := &Router{
-		catalogue: map[string]struct{}{}, exact: map[string]*place{}, folded: map[string]*place{},
+		configured: map[string]struct{}{}, exact: map[string]*place{}, folded: map[string]*place{},
 		threshold: int64(cfg.Routing.MaxTokensFast), aliases: cfg.Routing.Aliases, foldedAliases: map[string]string{},
 		defaultAliases: maps.Equal(cfg.Routing.Aliases, config.DefaultAliases()), freeModels: lower(cfg.Routing.FreeModels), premiumModels: lower(cfg.Routing.PremiumModels),
 	}
 	for _, m := range cfg.Models {
 		if m.Usable() {
-			r.catalogue[m.Name] = struct{}{}
+			r.configured[m.Name] = struct{}{}
 		}
 	}
 	for i := range cfg.Providers {
@@ -96,7 +96,7 @@ func New(cfg *config.Config) *Router {
 func (r *Router) add(p *config.Provider) {
 	at := &place{
 		id: p.ID, folded: strings.ToLower(p.ID), agent: p.Agent(), hinted: hinted(p.ID),
-		defaults: catalog.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
+		defaults: modelindex.Defaults{Free: p.DefaultModels.Free, Premium: p.DefaultModels.Premium},
 	}
 	r.exact[p.ID] = at
 	if r.folded[at.folded] == nil {
@@ -134,27 +134,27 @@ func (r *Router) lookup(id string) *place {
 	return r.folded[strings.ToLower(id)]
 }
 
-// Catalogue decides about a request that names a model of the configuration. Such a name matches exactly and shadows all others; its
+// Configured decides about a request that names a model of the configuration. Such a name matches exactly and shadows all others; its
 // request need not be measured.
-func (r *Router) Catalogue(model string) (d contract.Decision, ok bool) {
-	if _, ok := r.catalogue[model]; !ok {
+func (r *Router) Configured(model string) (d contract.Decision, ok bool) {
+	if _, ok := r.configured[model]; !ok {
 		return contract.Decision{}, false
 	}
-	return contract.Decision{Model: model, Reason: contract.ReasonModelHint, Strict: true, Named: true, Catalogue: true}, true
+	return contract.Decision{Model: model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}, true
 }
 
 // Decide says where a request goes. Only a small automatic request takes a turn. The error is a fault for the client: the model does not
 // exist, or nothing is configured that automatic routing could call.
 func (r *Router) Decide(q Question, s State, turn *atomic.Uint64) (contract.Decision, error) {
-	if d, ok := r.Catalogue(q.Model); ok {
+	if d, ok := r.Configured(q.Model); ok {
 		return d, nil
 	}
 	if s.Book == nil {
-		s.Book = catalog.NewBook()
+		s.Book = modelindex.NewBook()
 	}
 	c := &choice{Router: r, Question: q, State: s, turn: turn}
 	d, err := c.decide()
-	if err != nil || d.Catalogue {
+	if err != nil || d.Configured {
 		return d, err
 	}
 	d.Images, d.Search, d.Tokens = q.Images, q.Search, q.Tokens

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/analyzer/internal/routing"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/modelindex"
 )
 
 // world is a configuration and what is known of its providers.
@@ -84,20 +84,20 @@ func (w *world) set(s contract.ProviderState, ids ...string) *world {
 	return w
 }
 
-func (w *world) offer(provider string, models ...catalog.Model) *world {
-	var listings []catalog.Listing
+func (w *world) offer(provider string, models ...modelindex.Model) *world {
+	var listings []modelindex.Listing
 	for _, p := range w.cfg.Providers {
 		if l, ok := w.book().Listing(p.ID); ok {
 			listings = append(listings, l)
 		}
 	}
-	w.state.Book = catalog.NewBook(append(listings, catalog.Listing{Provider: provider, Models: models})...)
+	w.state.Book = modelindex.NewBook(append(listings, modelindex.Listing{Provider: provider, Models: models})...)
 	return w
 }
 
-func (w *world) book() *catalog.Book {
+func (w *world) book() *modelindex.Book {
 	if w.state.Book == nil {
-		return catalog.NewBook()
+		return modelindex.NewBook()
 	}
 	return w.state.Book
 }
@@ -114,8 +114,8 @@ func (w *world) chat(model string) (contract.Decision, error) {
 func show(d contract.Decision) string {
 	var b strings.Builder
 	switch {
-	case d.Catalogue:
-		b.WriteString("catalogue")
+	case d.Configured:
+		b.WriteString("configured")
 	case d.Agent != "":
 		b.WriteString("agent " + d.Agent)
 	default:
@@ -125,7 +125,7 @@ func show(d contract.Decision) string {
 	for _, f := range []struct {
 		set  bool
 		name string
-	}{{d.Strict, "strict"}, {d.Named, "named"}, {d.Premium, "premium"}} {
+	}{{d.PinProvider, "strict"}, {d.PinModel, "named"}, {d.Premium, "premium"}} {
 		if f.set {
 			b.WriteString(" " + f.name)
 		}
@@ -159,8 +159,8 @@ func requireClean(t *testing.T, message string) {
 	require.Equal(t, -1, strings.IndexFunc(message, func(r rune) bool { return !unicode.IsPrint(r) }), "%q", message)
 }
 
-// a catalogue name matches exactly or not at all.
-func TestCatalogueNames(t *testing.T) {
+// a configured name matches exactly or not at all.
+func TestConfiguredNames(t *testing.T) {
 	t.Parallel()
 	var cfg config.Config
 	for _, name := range []string{"my-gpt", "prov/ns/name:tag", "имя", "auto", "groq/x"} {
@@ -196,7 +196,7 @@ func TestCatalogueNames(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, Strict: true, Named: true, Catalogue: true}
+			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}
 			require.Equal(t, want, d)
 		})
 	}
@@ -208,7 +208,7 @@ func TestDecisionCarriesTheQuestion(t *testing.T) {
 	d, err := vendors().decide(routing.Question{Endpoint: contract.Chat, Model: "groq/x", Tokens: 77, Images: true, Search: true})
 	require.NoError(t, err)
 	require.Equal(t, contract.Decision{
-		Provider: "groq", Model: "x", Reason: contract.ReasonModelHint, Strict: true, Named: true, Images: true, Search: true, Tokens: 77,
+		Provider: "groq", Model: "x", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Images: true, Search: true, Tokens: 77,
 	}, d)
 	d, err = vendors().decide(routing.Question{Endpoint: contract.Chat, Model: "auto", Tokens: 9000, Search: true})
 	require.NoError(t, err)

@@ -91,7 +91,7 @@ func unfinished(body []byte) (c Class, reason string, found bool) {
 	}
 	switch r := root.Get("candidates.0.finishReason").Str; r {
 	case "MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "MALFORMED_RESPONSE", "MISSING_THOUGHT_SIGNATURE", "OTHER":
-		return Misfire, "finish reason " + r, true
+		return BadOutput, "finish reason " + r, true
 	}
 	return "", "", false
 }
@@ -132,7 +132,7 @@ func (a Answer) class(p *problem) Class {
 	case http.StatusNotFound:
 		// A path that the upstream does not know is a channel that can't serve the model, as much as an unknown model is.
 		if p.name == "NotFoundError" && strings.HasPrefix(p.message, "Session not found") {
-			return Misfire // OpenCode forgot its session: a new one will do
+			return BadOutput // OpenCode forgot its session: a new one will do
 		}
 		return Model
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, 498, statusClientClosed: // 498, 499: Groq's own

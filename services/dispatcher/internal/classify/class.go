@@ -7,19 +7,19 @@ type Class string
 
 // Classes.
 const (
-	Success   Class = "success"
-	Upstream  Class = "upstream"   // fault of the provider: overload, crash, network, an answer that is none
-	Rate      Class = "rate_limit" // the key ran into a short window
-	Quota     Class = "quota"      // the key ran into a long window, or its budget is spent
-	Payment   Class = "payment"    // 402: the account has no balance
-	Auth      Class = "auth"       // the key is wrong, revoked or expired
-	Forbidden Class = "forbidden"  // the key is valid but not for this model, region or project
-	Model     Class = "model"      // the upstream does not have the model
-	Client    Class = "client"     // the client's request is wrong
-	Size      Class = "size"       // the client's request is too large for this upstream
-	Unfit     Class = "unfit"      // the client's request can't be put to this upstream; another may take it
-	Misfire   Class = "misfire"    // the model failed at its own output; the same request may work next time
-	Cancelled Class = "cancelled"  // the client left; nobody's failure
+	Success        Class = "success"
+	Upstream       Class = "upstream"       // fault of the provider: overload, crash, network, an answer that is none
+	Rate           Class = "rate_limit"     // the key ran into a short window
+	Quota          Class = "quota"          // the key ran into a long window, or its budget is spent
+	Payment        Class = "payment"        // 402: the account has no balance
+	Auth           Class = "auth"           // the key is wrong, revoked or expired
+	Forbidden      Class = "forbidden"      // the key is valid but not for this model, region or project
+	Model          Class = "model"          // the upstream does not have the model
+	Client         Class = "client"         // the client's request is wrong
+	Size           Class = "size"           // the client's request is too large for this upstream
+	Untranslatable Class = "untranslatable" // the client's request can't be put to this upstream; another may take it
+	BadOutput      Class = "bad_output"     // the model failed at its own output; the same request may work next time
+	Cancelled      Class = "cancelled"      // the client left; nobody's failure
 )
 
 // Category is the name that logs and key metadata use; "" for what is no error of anyone.
@@ -27,9 +27,9 @@ func (c Class) Category() string {
 	switch c {
 	case Rate, Quota, Payment:
 		return "RESOURCE_EXHAUSTED"
-	case Client, Size, Unfit:
+	case Client, Size, Untranslatable:
 		return "VALIDATION_ERROR"
-	case Upstream, Misfire:
+	case Upstream, BadOutput:
 		return "SERVICE_UNAVAILABLE"
 	case Model:
 		return "MODEL_NOT_FOUND"
@@ -88,9 +88,9 @@ func (c Class) Next(named bool) Step {
 		return Done
 	case Upstream, Rate, Quota, Auth, Forbidden:
 		return Retry
-	case Misfire:
+	case BadOutput:
 		return RetryOnce
-	case Payment, Model, Size, Unfit:
+	case Payment, Model, Size, Untranslatable:
 		if named {
 			return Final
 		}
@@ -145,7 +145,7 @@ func of(c Class, reason string) Verdict {
 		v.Cooldown = QuotaCooldown
 	case Auth, Forbidden:
 		v.Cooldown = ForbiddenCooldown
-	case Success, Model, Client, Size, Unfit, Misfire, Cancelled: // nobody's fault, or the client's: it must cost no key and move no breaker
+	case Success, Model, Client, Size, Untranslatable, BadOutput, Cancelled: // nobody's fault, or the client's: it must cost no key and move no breaker
 	}
 	return v
 }

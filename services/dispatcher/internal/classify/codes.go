@@ -48,9 +48,9 @@ var specific = map[string]Class{
 	"model_not_found":      Model,
 	"model_decommissioned": Model,
 
-	"tool_use_failed":       Misfire,
-	"json_validate_failed":  Misfire,
-	"structuredoutputerror": Misfire,
+	"tool_use_failed":       BadOutput,
+	"json_validate_failed":  BadOutput,
+	"structuredoutputerror": BadOutput,
 
 	"context_length_exceeded":   Size,
 	"exceed_context_size_error": Size,
@@ -103,7 +103,7 @@ var openings = []struct {
 	{"your credit balance is too low", Quota},
 	{"you have reached your specified api usage limits", Quota},
 	{"user location is not supported", Forbidden},
-	{`"auto" tool choice requires`, Misfire},
+	{`"auto" tool choice requires`, BadOutput},
 }
 
 func byOpening(p *problem) (Class, bool) {

@@ -48,7 +48,7 @@ func (a Answer) perModel(c Class, p *problem) bool {
 		return a.limitsPerModel(p)
 	case Quota:
 		return perDay(p) && a.limitsPerModel(p) // money is the account's
-	case Success, Payment, Auth, Client, Size, Unfit, Misfire, Cancelled:
+	case Success, Payment, Auth, Client, Size, Untranslatable, BadOutput, Cancelled:
 	}
 	return false
 }
@@ -111,7 +111,7 @@ func (a Answer) publicStatus(c Class, p *problem) int {
 		return http.StatusNotFound
 	case Size:
 		return http.StatusRequestEntityTooLarge
-	case Success, Upstream, Rate, Quota, Auth, Forbidden, Client, Unfit, Misfire, Cancelled:
+	case Success, Upstream, Rate, Quota, Auth, Forbidden, Client, Untranslatable, BadOutput, Cancelled:
 	}
 	return http.StatusBadRequest
 }

@@ -6,13 +6,13 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 const anthropicVersion = "2023-06-01"
 
 // anthropic reads the list of Anthropic's API, page by page. The base URL may or may not end with the version.
-func (a asker) anthropic(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) anthropic(ctx context.Context) ([]modelindex.Model, error) {
 	a.source.Header = a.source.Header.Clone()
 	if a.source.Header == nil {
 		a.source.Header = http.Header{}
@@ -44,8 +44,8 @@ func (a asker) anthropic(ctx context.Context) ([]catalog.Model, error) {
 }
 
 // readAnthropic reads one model. All of them call tools and see images, unless the list says otherwise.
-func readAnthropic(e gjson.Result) catalog.Model {
-	return catalog.Model{
+func readAnthropic(e gjson.Result) modelindex.Model {
+	return modelindex.Model{
 		ID: e.Get("id").Str, Name: e.Get("display_name").Str, Window: tokens(e, "max_input_tokens"), Output: tokens(e, "max_tokens"),
 		Images: e.Get("capabilities.image_input.supported").Type != gjson.False, Tools: true,
 	}

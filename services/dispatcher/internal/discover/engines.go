@@ -5,12 +5,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // askSlots corrects the window of a llama.cpp server: its list tells what the model was trained for, /props what a slot has. A server that
 // routes between several models has no such number.
-func (a asker) askSlots(ctx context.Context, models []catalog.Model) {
+func (a asker) askSlots(ctx context.Context, models []modelindex.Model) {
 	if len(models) != 1 {
 		return
 	}
@@ -24,7 +24,7 @@ func (a asker) askSlots(ctx context.Context, models []catalog.Model) {
 }
 
 // lmStudio prefers the native list of LM Studio, which knows windows and kinds. Older versions have only the other one.
-func (a asker) lmStudio(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) lmStudio(ctx context.Context) ([]modelindex.Model, error) {
 	models, err := a.lmStudioNative(ctx)
 	if refused(err) {
 		return a.openAI(ctx)
@@ -33,13 +33,13 @@ func (a asker) lmStudio(ctx context.Context) ([]catalog.Model, error) {
 }
 
 // askLMStudio completes a list of LM Studio's from its native one.
-func (a asker) askLMStudio(ctx context.Context, models []catalog.Model) {
+func (a asker) askLMStudio(ctx context.Context, models []modelindex.Model) {
 	if more, err := a.lmStudioNative(ctx); err == nil {
 		complete(models, more)
 	}
 }
 
-func (a asker) lmStudioNative(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) lmStudioNative(ctx context.Context) ([]modelindex.Model, error) {
 	root, err := a.get(ctx, under(root(a.source.URL), "/api/v1/models", ""), bearer)
 	if err != nil {
 		return nil, err

@@ -7,19 +7,19 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // readEntry reads one element of a list in any of the shapes that OpenAI's has at providers. ok is false for what the provider says to be
 // of no use for chat and embeddings, or not to be served. What is not known stays zero.
-func readEntry(e gjson.Result) (m catalog.Model, ok bool) {
+func readEntry(e gjson.Result) (m modelindex.Model, ok bool) {
 	if e.Type == gjson.String {
-		return catalog.Model{ID: e.Str}, true
+		return modelindex.Model{ID: e.Str}, true
 	}
 	if e.Get("active").Type == gjson.False { // Groq
 		return m, false
 	}
-	m = catalog.Model{
+	m = modelindex.Model{
 		ID: text(e, "id", "key", "name", "model"), Name: text(e, "display_name", "displayName", "name"),
 		Window: window(e), Output: output(e),
 		Images: takes(e, "image"), Tools: callsTools(e),

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/discover"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/testkit/fixtures"
 )
 
@@ -16,24 +16,24 @@ import (
 var recorded = map[string]struct {
 	source discover.Source
 	files  map[string]string // by path
-	want   []catalog.Model
+	want   []modelindex.Model
 }{
 	"openai": {
 		source: discover.Source{Dialect: "openai", URL: "https://h/v1"},
 		files:  map[string]string{"/v1/models": "openai/models-list.json"},
-		want:   []catalog.Model{{ID: "alpha-1", Tier: contract.TierUnknown}, {ID: "emb-1", Tier: contract.TierUnknown, Embedding: true}},
+		want:   []modelindex.Model{{ID: "alpha-1", Tier: contract.TierUnknown}, {ID: "emb-1", Tier: contract.TierUnknown, Embedding: true}},
 	},
 	"anthropic": {
 		source: discover.Source{Dialect: "anthropic", URL: "https://h"},
 		files:  map[string]string{"/v1/models": "anthropic/models-list.json"},
-		want: []catalog.Model{{
+		want: []modelindex.Model{{
 			ID: "beta-1", Name: "Beta 1", Tier: contract.TierUnknown, Window: 1_000_000, Output: 128_000, Images: true, Tools: true,
 		}},
 	},
 	"anthropic with the version in its address": {
 		source: discover.Source{Dialect: "anthropic", URL: "https://h/v1"},
 		files:  map[string]string{"/v1/models": "anthropic/models-list.json"},
-		want: []catalog.Model{{
+		want: []modelindex.Model{{
 			ID: "beta-1", Name: "Beta 1", Tier: contract.TierUnknown, Window: 1_000_000, Output: 128_000, Images: true, Tools: true,
 		}},
 	},
@@ -42,7 +42,7 @@ var recorded = map[string]struct {
 		files: map[string]string{
 			"/v1beta/openai/models": "gemini/models-list.json", "/v1beta/models": "gemini-native/models-list.json",
 		},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree, Window: 1_048_576, Output: 65_536},
 			{ID: "gamma-embed", Name: "Gamma Embed", Tier: contract.TierFree, Window: 2048, Output: 1, Embedding: true},
 		},
@@ -50,14 +50,14 @@ var recorded = map[string]struct {
 	"gemini without a native list": {
 		source: discover.Source{Vendor: "gemini", Dialect: "openai", URL: "https://h/v1beta/openai/"},
 		files:  map[string]string{"/v1beta/openai/models": "gemini/models-list.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree}, {ID: "gamma-embed", Tier: contract.TierFree, Embedding: true},
 		},
 	},
 	"gemini native": {
 		source: discover.Source{Dialect: "gemini", URL: "https://h/v1beta"},
 		files:  map[string]string{"/v1beta/models": "gemini-native/models-list.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree, Window: 1_048_576, Output: 65_536},
 			{ID: "gamma-embed", Name: "Gamma Embed", Tier: contract.TierFree, Window: 2048, Output: 1, Embedding: true},
 		},
@@ -65,29 +65,29 @@ var recorded = map[string]struct {
 	"groq": {
 		source: discover.Source{Vendor: "groq", Dialect: "openai", URL: "https://h/openai/v1"},
 		files:  map[string]string{"/openai/v1/models": "groq/models-list.json"},
-		want:   []catalog.Model{{ID: "delta-120b", Tier: contract.TierUnknown, Window: 131_072, Output: 65_536}},
+		want:   []modelindex.Model{{ID: "delta-120b", Tier: contract.TierUnknown, Window: 131_072, Output: 65_536}},
 	},
 	"cerebras, whose windows are in a public list": {
 		source: discover.Source{Vendor: "cerebras", Dialect: "openai", URL: "https://h/v1"},
 		files:  map[string]string{"/v1/models": "cerebras/models-public.json", "/public/v1/models": "cerebras/models-public.json"},
-		want:   []catalog.Model{{ID: "epsilon-31b", Tier: contract.TierUnknown, Window: 131_072, Output: 40_960}},
+		want:   []modelindex.Model{{ID: "epsilon-31b", Tier: contract.TierUnknown, Window: 131_072, Output: 40_960}},
 	},
 	"openrouter": {
 		source: discover.Source{Vendor: "openrouter", Dialect: "openai", URL: "https://h/api/v1"},
 		files:  map[string]string{"/api/v1/models": "openrouter/models-list.json", "/api/v1/key": "openrouter/key.json"},
-		want: []catalog.Model{{
+		want: []modelindex.Model{{
 			ID: "vendor/zeta-1", Name: "Vendor: Zeta 1", Tier: contract.TierUnknown, Window: 131_072, Output: 32_768, Images: true, Tools: true,
 		}},
 	},
 	"deepseek": {
 		source: discover.Source{Vendor: "deepseek", Dialect: "openai", URL: "https://h"},
 		files:  map[string]string{"/models": "deepseek/models-list.json"},
-		want:   []catalog.Model{{ID: "eta-flash", Tier: contract.TierUnknown}, {ID: "eta-pro", Tier: contract.TierUnknown}},
+		want:   []modelindex.Model{{ID: "eta-flash", Tier: contract.TierUnknown}, {ID: "eta-pro", Tier: contract.TierUnknown}},
 	},
 	"mistral": {
 		source: discover.Source{Vendor: "mistral", Dialect: "openai", URL: "https://h/v1"},
 		files:  map[string]string{"/v1/models": "mistral/models-list.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "theta-small", Tier: contract.TierUnknown, Window: 262_144, Images: true, Tools: true},
 			{ID: "theta-small-latest", Name: "theta-small", Tier: contract.TierUnknown, Window: 262_144, Images: true, Tools: true},
 		},
@@ -95,7 +95,7 @@ var recorded = map[string]struct {
 	"ollama": {
 		source: discover.Source{Dialect: "ollama", URL: "http://h/v1"},
 		files:  map[string]string{"/api/tags": "ollama/tags.json", "/api/show": "ollama/show.json", "/v1/models": "openai/models-list.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "kappa:8b", Tier: contract.TierFree, Window: 131_072, Tools: true},
 			{ID: "bge-m3:latest", Tier: contract.TierFree, Window: 131_072, Tools: true, Embedding: true}, // described by the sample of another model
 		},
@@ -103,7 +103,7 @@ var recorded = map[string]struct {
 	"ollama that can't be asked about a model": {
 		source: discover.Source{Dialect: "ollama", URL: "http://h/v1"},
 		files:  map[string]string{"/api/tags": "ollama/tags.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "kappa:8b", Tier: contract.TierFree, Window: 131_072, Tools: true},
 			{ID: "bge-m3:latest", Tier: contract.TierFree, Embedding: true},
 		},
@@ -111,27 +111,27 @@ var recorded = map[string]struct {
 	"a server that speaks only half of ollama": {
 		source: discover.Source{Dialect: "ollama", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "vllm/models-list.json"},
-		want:   []catalog.Model{{ID: "mu-32b", Tier: contract.TierFree, Window: 8192}},
+		want:   []modelindex.Model{{ID: "mu-32b", Tier: contract.TierFree, Window: 8192}},
 	},
 	"llama.cpp, whose slots are smaller than the model": {
 		source: discover.Source{Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "llamacpp/models-list.json", "/props": "llamacpp/props.json"},
-		want:   []catalog.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 8192}},
+		want:   []modelindex.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 8192}},
 	},
 	"llama.cpp without properties": {
 		source: discover.Source{Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "llamacpp/models-list.json"},
-		want:   []catalog.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 131_072}},
+		want:   []modelindex.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 131_072}},
 	},
 	"vllm": {
 		source: discover.Source{Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "vllm/models-list.json"},
-		want:   []catalog.Model{{ID: "mu-32b", Tier: contract.TierUnknown, Window: 8192}},
+		want:   []modelindex.Model{{ID: "mu-32b", Tier: contract.TierUnknown, Window: 8192}},
 	},
 	"lm studio": {
 		source: discover.Source{Vendor: "lmstudio", Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/api/v1/models": "lmstudio/models-v1.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "org/nu-20b", Name: "Nu 20B", Tier: contract.TierFree, Window: 16_384, Tools: true},
 			{ID: "text-emb", Name: "Emb", Tier: contract.TierFree, Window: 2048, Embedding: true},
 		},
@@ -139,12 +139,12 @@ var recorded = map[string]struct {
 	"an old lm studio, which answers 200 to everything": {
 		source: discover.Source{Vendor: "lmstudio", Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/api/v1/models": "lmstudio/error-200-endpoint.json", "/v1/models": "openai/models-list.json"},
-		want:   []catalog.Model{{ID: "alpha-1", Tier: contract.TierFree}, {ID: "emb-1", Tier: contract.TierFree, Embedding: true}},
+		want:   []modelindex.Model{{ID: "alpha-1", Tier: contract.TierFree}, {ID: "emb-1", Tier: contract.TierFree, Embedding: true}},
 	},
 	"openclaw": {
 		source: discover.Source{Dialect: "openclaw", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "openclaw/models-list.json"},
-		want: []catalog.Model{
+		want: []modelindex.Model{
 			{ID: "openclaw", Tier: contract.TierUnknown},
 			{ID: "openclaw/default", Tier: contract.TierUnknown},
 			{ID: "openclaw/research", Tier: contract.TierUnknown},

@@ -6,12 +6,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // geminiCompatible lists the models behind Google's OpenAI-compatible endpoint. Its own list has no windows; the native one, which is
 // beside it, has.
-func (a asker) geminiCompatible(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) geminiCompatible(ctx context.Context) ([]modelindex.Model, error) {
 	base, ok := without(a.source.URL, "/openai")
 	if ok {
 		models, err := a.gemini(ctx, base)
@@ -31,7 +31,7 @@ func (a asker) geminiCompatible(ctx context.Context) ([]catalog.Model, error) {
 }
 
 // gemini reads the native list, page by page.
-func (a asker) gemini(ctx context.Context, base string) ([]catalog.Model, error) {
+func (a asker) gemini(ctx context.Context, base string) ([]modelindex.Model, error) {
 	var f found
 	query := param("pageSize", "1000")
 	for range maxPages {
@@ -58,8 +58,8 @@ func (a asker) gemini(ctx context.Context, base string) ([]catalog.Model, error)
 }
 
 // readGemini reads one model, unless it makes neither text nor vectors.
-func readGemini(e gjson.Result) (catalog.Model, bool) {
-	m := google(catalog.Model{
+func readGemini(e gjson.Result) (modelindex.Model, bool) {
+	m := google(modelindex.Model{
 		ID: e.Get("name").Str, Name: e.Get("displayName").Str, Window: tokens(e, "inputTokenLimit"), Output: tokens(e, "outputTokenLimit"),
 	})
 	methods := e.Get("supportedGenerationMethods")
@@ -71,7 +71,7 @@ func readGemini(e gjson.Result) (catalog.Model, bool) {
 }
 
 // google takes the id as clients write it, and adds what Google's lists do not tell: all Gemini models see images and call functions.
-func google(m catalog.Model) catalog.Model {
+func google(m modelindex.Model) modelindex.Model {
 	m.ID = strings.TrimPrefix(m.ID, "models/")
 	if strings.HasPrefix(m.ID, "gemini-") && !embeds(m.ID) {
 		m.Images, m.Tools = true, true

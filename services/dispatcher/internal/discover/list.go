@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/dialect"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // Bounds of a listing.
@@ -22,7 +22,7 @@ const (
 // nor for embeddings is left out; the tiers are not set. key may be empty.
 //
 // The error is a *RefusedError, so that a probe of the key learns what is wrong with it: success means that the provider took the key.
-func List(ctx context.Context, client dialect.Client, source Source, key string) ([]catalog.Model, error) {
+func List(ctx context.Context, client dialect.Client, source Source, key string) ([]modelindex.Model, error) {
 	a := asker{client: client, source: source, key: key}
 	switch {
 	case source.Dialect == "ollama":
@@ -62,14 +62,14 @@ func entries(root gjson.Result) ([]gjson.Result, error) {
 
 // found collects models: the first ones, once each, with ids that can be used.
 type found struct {
-	models []catalog.Model
+	models []modelindex.Model
 	seen   map[string]bool
 }
 
 func (f *found) full() bool { return len(f.models) >= maxModels }
 
 // add takes a model in and says whether it did.
-func (f *found) add(m catalog.Model) bool {
+func (f *found) add(m modelindex.Model) bool {
 	if f.full() || !usable(m.ID) || f.seen[m.ID] {
 		return false
 	}
@@ -85,9 +85,9 @@ func (f *found) add(m catalog.Model) bool {
 }
 
 // all gives what was found, which is never nil.
-func (f *found) all() []catalog.Model {
+func (f *found) all() []modelindex.Model {
 	if f.models == nil {
-		return []catalog.Model{}
+		return []modelindex.Model{}
 	}
 	return f.models
 }

@@ -14,12 +14,12 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/discover"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 var plain = discover.Source{Provider: "p", Dialect: "openai", URL: "https://h/v1"}
 
-func ids(models []catalog.Model) []string {
+func ids(models []modelindex.Model) []string {
 	all := []string{}
 	for _, m := range models {
 		all = append(all, m.ID)
@@ -234,7 +234,7 @@ func TestOpenCode(t *testing.T) {
 	source := discover.Source{Dialect: "opencode", URL: "http://h"}
 	const models = `{"a-1":{"id":"a-1","name":"A 1","limit":{"context":1000,"output":100},"tool_call":true},` +
 		`"b/2":{"id":"b/2","name":"B 2","limit":{"context":2000,"output":200},"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}`
-	want := []catalog.Model{
+	want := []modelindex.Model{
 		{ID: "acme/b/2", Name: "B 2", Window: 2000, Output: 200, Images: true},
 		{ID: "acme/a-1", Name: "A 1", Window: 1000, Output: 100, Tools: true},
 	}
@@ -289,7 +289,7 @@ func TestOllamaIsAskedAboutSomeModels(t *testing.T) {
 	}), discover.Source{Dialect: "ollama", URL: "http://h/v1"}, "")
 	require.NoError(t, err)
 	require.Len(t, models, 299)
-	require.Equal(t, catalog.Model{ID: "m0:latest", Window: 4096}, models[0])
+	require.Equal(t, modelindex.Model{ID: "m0:latest", Window: 4096}, models[0])
 	require.NotContains(t, ids(models), "m7:latest")
 	require.Equal(t, 200, asked)
 	require.LessOrEqual(t, most, 4)
@@ -306,7 +306,7 @@ func TestLMStudioIsRecognized(t *testing.T) {
 		serve(map[string]string{"/api/v1/models": "lmstudio/models-v1.json"})(w, r)
 	}), plain, "")
 	require.NoError(t, err)
-	require.Equal(t, []catalog.Model{
+	require.Equal(t, []modelindex.Model{
 		{ID: "org/nu-20b", Name: "Nu 20B", Window: 16_384, Tools: true}, {ID: "text-emb", Name: "Emb", Window: 2048, Embedding: true}, {ID: "other"},
 	}, models)
 }

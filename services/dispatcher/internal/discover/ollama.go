@@ -8,7 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/upstream"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -21,7 +21,7 @@ const (
 // ollama reads the native list, which is beside the OpenAI-compatible endpoint of the base URL, and asks about the models of which it does
 // not tell enough. The window is what the model can have, not what the server gives by default: the dialect asks for more when a request
 // needs it. A server without the native list is asked for the other one.
-func (a asker) ollama(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) ollama(ctx context.Context) ([]modelindex.Model, error) {
 	tags, err := a.get(ctx, under(root(a.source.URL), "/api/tags", ""), bearer)
 	if refused(err) {
 		return a.openAI(ctx)
@@ -36,7 +36,7 @@ func (a asker) ollama(ctx context.Context) ([]catalog.Model, error) {
 	var f found
 	var open []int // indexes of the models to ask about
 	for _, e := range list {
-		m := catalog.Model{ID: text(e, "name", "model"), Window: tokens(e, "details.context_length")}
+		m := modelindex.Model{ID: text(e, "name", "model"), Window: tokens(e, "details.context_length")}
 		if !describe(&m, e) || !f.add(m) {
 			continue
 		}
@@ -48,7 +48,7 @@ func (a asker) ollama(ctx context.Context) ([]catalog.Model, error) {
 }
 
 // describe takes in what a model can do, where that is told, and says whether it is of use.
-func describe(m *catalog.Model, e gjson.Result) bool {
+func describe(m *modelindex.Model, e gjson.Result) bool {
 	can := e.Get("capabilities")
 	if !can.IsArray() || len(can.Array()) == 0 {
 		m.Embedding = m.Embedding || embeds(m.ID)
@@ -60,7 +60,7 @@ func describe(m *catalog.Model, e gjson.Result) bool {
 }
 
 // show asks about single models, a few at a time. One about which the server tells nothing stays as it is.
-func (a asker) show(ctx context.Context, models []catalog.Model, open []int) []catalog.Model {
+func (a asker) show(ctx context.Context, models []modelindex.Model, open []int) []modelindex.Model {
 	useless := make([]bool, len(models))
 	free := make(chan struct{}, atOnce)
 	var wg sync.WaitGroup

@@ -5,11 +5,11 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // openAI reads the list that OpenAI's protocol has. Engines that say who they are in it are asked for what the list does not tell.
-func (a asker) openAI(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) openAI(ctx context.Context) ([]modelindex.Model, error) {
 	root, err := a.get(ctx, under(a.source.URL, "/models", ""), bearer)
 	if err != nil {
 		return nil, err
@@ -31,7 +31,7 @@ func (a asker) openAI(ctx context.Context) ([]catalog.Model, error) {
 }
 
 // readEntries reads a list. An alias is a further id of the same model (Mistral).
-func readEntries(list []gjson.Result) []catalog.Model {
+func readEntries(list []gjson.Result) []modelindex.Model {
 	var f found
 	for _, e := range list {
 		m, ok := readEntry(e)
@@ -55,7 +55,7 @@ func ownerOf(list []gjson.Result) string {
 }
 
 // openRouter asks about the key before the list, because the list is there for everyone and so says nothing about the key.
-func (a asker) openRouter(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) openRouter(ctx context.Context) ([]modelindex.Model, error) {
 	if a.key != "" {
 		if _, err := a.get(ctx, under(a.source.URL, "/key", ""), bearer); err != nil {
 			return nil, err
@@ -66,7 +66,7 @@ func (a asker) openRouter(ctx context.Context) ([]catalog.Model, error) {
 
 // askCerebras completes the models of an account, whose list has no windows, from the public list. It is a help, no more: an error of it
 // is not the key's.
-func (a asker) askCerebras(ctx context.Context, models []catalog.Model) {
+func (a asker) askCerebras(ctx context.Context, models []modelindex.Model) {
 	base, ok := without(a.source.URL, "/v1")
 	if !ok {
 		return
@@ -81,8 +81,8 @@ func (a asker) askCerebras(ctx context.Context, models []catalog.Model) {
 }
 
 // complete adds what another list knows of the same models.
-func complete(models, more []catalog.Model) {
-	byID := make(map[string]catalog.Model, len(more))
+func complete(models, more []modelindex.Model) {
+	byID := make(map[string]modelindex.Model, len(more))
 	for _, m := range more {
 		byID[m.ID] = m
 	}

@@ -5,12 +5,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // openCode lists what an OpenCode server can use: the models of the providers that are set up there, as "provider/model". The default
 // model of each provider comes before its others.
-func (a asker) openCode(ctx context.Context) ([]catalog.Model, error) {
+func (a asker) openCode(ctx context.Context) ([]modelindex.Model, error) {
 	root, err := a.get(ctx, under(a.source.URL, "/config/providers", ""), basic)
 	if refused(err) {
 		root, err = a.get(ctx, under(a.source.URL, "/provider", ""), basic)

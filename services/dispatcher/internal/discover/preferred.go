@@ -3,7 +3,7 @@ package discover
 import (
 	"strings"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // lastResort is asked for when nothing that was discovered can chat.
@@ -15,7 +15,7 @@ var families = []string{"llama", "qwen", "mistral", "gemma", "phi", "deepseek", 
 // Preferred gives the model that an agent is asked for: the requested one if it was discovered and can chat, else one of the
 // preferred families, else the first that can chat, else a name that may be right. The tag "latest" makes no difference. The id comes in
 // the spelling of the provider (B-14); requested may be empty.
-func Preferred(models []catalog.Model, requested string) (id string) {
+func Preferred(models []modelindex.Model, requested string) (id string) {
 	chatting := func(accept func(id string) bool) (string, bool) {
 		for _, m := range models {
 			if !m.Embedding && chats(m.ID) && accept(m.ID) {

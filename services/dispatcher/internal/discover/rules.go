@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode"
 
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // Rules are what the tiers and the order of a provider's models depend on.
@@ -19,9 +19,9 @@ type Rules struct {
 
 // Classify says what routing may do with models: it leaves out those whose ids say that they do not chat, marks those that make vectors,
 // sets the tiers and puts the preferred models first. It does not change its argument.
-func Classify(models []catalog.Model, rules Rules) []catalog.Model {
+func Classify(models []modelindex.Model, rules Rules) []modelindex.Model {
 	type ranked struct {
-		model catalog.Model
+		model modelindex.Model
 		rank  rank
 	}
 	kept := make([]ranked, 0, len(models))
@@ -36,7 +36,7 @@ func Classify(models []catalog.Model, rules Rules) []catalog.Model {
 		kept = append(kept, ranked{m, rules.rank(m)})
 	}
 	slices.SortStableFunc(kept, func(a, b ranked) int { return slices.Compare(a.rank[:], b.rank[:]) })
-	out := make([]catalog.Model, len(kept))
+	out := make([]modelindex.Model, len(kept))
 	for i := range kept {
 		out[i] = kept[i].model
 	}
@@ -44,7 +44,7 @@ func Classify(models []catalog.Model, rules Rules) []catalog.Model {
 }
 
 // tier of a model. Google's Gemma and embedding models are free, though their names hold neither of the words.
-func (r Rules) tier(m catalog.Model) string {
+func (r Rules) tier(m modelindex.Model) string {
 	id := strings.ToLower(m.ID)
 	switch {
 	case names(r.Premium, id):
@@ -77,7 +77,7 @@ type rank [4]int
 const smallWindow = 8192
 
 // rank puts models that follow instructions before those for chat and the rest, and models with a small window behind; vectors come last.
-func (r Rules) rank(m catalog.Model) rank {
+func (r Rules) rank(m modelindex.Model) rank {
 	id := strings.ToLower(m.ID)
 	switch {
 	case m.Embedding:

@@ -7,14 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/discover"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
-func models(all ...string) []catalog.Model {
-	var list []catalog.Model
+func models(all ...string) []modelindex.Model {
+	var list []modelindex.Model
 	for _, id := range all {
-		list = append(list, catalog.Model{ID: id})
+		list = append(list, modelindex.Model{ID: id})
 	}
 	return list
 }
@@ -26,13 +26,13 @@ func TestKinds(t *testing.T) {
 		"llama3:8b", "gemini-2.5-pro", "gpt-4o", "openai/gpt-oss-120b", "dolphin-mistral", "qwen2.5-vl", "google/gemma-3n-e4b-it", "eclipse-7b",
 		"deepseek-v4-flash", "olive-7b", "claude-haiku-4-5", "mistral-small-latest", "imagine-7b", "phi4", "vision-llama",
 	} {
-		require.Equal(t, []catalog.Model{{ID: id, Tier: contract.TierUnknown}}, discover.Classify(models(id), discover.Rules{}), id)
+		require.Equal(t, []modelindex.Model{{ID: id, Tier: contract.TierUnknown}}, discover.Classify(models(id), discover.Rules{}), id)
 	}
 	for _, id := range []string{
 		"bge-m3:latest", "text-embedding-3-small", "nomic-embed-text", "gte-large", "multilingual-e5-large", "all-minilm:33m",
 		"paraphrase-multilingual", "gemini-embedding-001", "mxbai-embed-large", "BAAI/bge-large-en",
 	} {
-		require.Equal(t, []catalog.Model{{ID: id, Tier: contract.TierUnknown, Embedding: true}}, discover.Classify(models(id), discover.Rules{}), id)
+		require.Equal(t, []modelindex.Model{{ID: id, Tier: contract.TierUnknown, Embedding: true}}, discover.Classify(models(id), discover.Rules{}), id)
 	}
 	for _, id := range []string{
 		"whisper-large-v3", "distil-whisper-large-v3-en", "bge-reranker-v2-m3", "rerank-english", "clip-vit-base", "jina-clip-v2", "tts-1",
@@ -49,28 +49,28 @@ func TestTiers(t *testing.T) {
 	t.Parallel()
 	google := discover.Rules{Gemini: true}
 	for name, tt := range map[string]struct {
-		model catalog.Model
+		model modelindex.Model
 		rules discover.Rules
 		want  string
 	}{
-		"flash":                {catalog.Model{ID: "gemini-2.5-flash"}, google, contract.TierFree},
-		"lite":                 {catalog.Model{ID: "gemini-X-LITE"}, google, contract.TierFree},
-		"pro":                  {catalog.Model{ID: "gemini-2.5-pro"}, google, contract.TierPremium},
-		"gemma":                {catalog.Model{ID: "gemma-3-27b-it"}, google, contract.TierFree},
-		"google's vectors":     {catalog.Model{ID: "gemini-embedding-001", Embedding: true}, google, contract.TierFree},
-		"others":               {catalog.Model{ID: "gpt-4o"}, discover.Rules{}, contract.TierUnknown},
-		"flash of others":      {catalog.Model{ID: "glm-flash"}, discover.Rules{}, contract.TierUnknown},
-		"free offer":           {catalog.Model{ID: "x/y:free"}, discover.Rules{}, contract.TierFree},
-		"local":                {catalog.Model{ID: "llama3"}, discover.Rules{Local: true}, contract.TierFree},
-		"premium list":         {catalog.Model{ID: "openai/GPT-4o-mini"}, discover.Rules{Premium: []string{"gpt-4o"}}, contract.TierPremium},
-		"free list":            {catalog.Model{ID: "llama-3.1-8b-instant"}, discover.Rules{Free: []string{" Llama-3.1-8B "}}, contract.TierFree},
-		"both lists":           {catalog.Model{ID: "llama3"}, discover.Rules{Premium: []string{"llama3"}, Free: []string{"llama"}}, contract.TierPremium},
-		"lists beat the name":  {catalog.Model{ID: "gemini-2.5-flash"}, discover.Rules{Gemini: true, Premium: []string{"flash"}}, contract.TierPremium},
-		"blanks match nothing": {catalog.Model{ID: "x"}, discover.Rules{Premium: []string{"", " "}}, contract.TierUnknown},
+		"flash":                {modelindex.Model{ID: "gemini-2.5-flash"}, google, contract.TierFree},
+		"lite":                 {modelindex.Model{ID: "gemini-X-LITE"}, google, contract.TierFree},
+		"pro":                  {modelindex.Model{ID: "gemini-2.5-pro"}, google, contract.TierPremium},
+		"gemma":                {modelindex.Model{ID: "gemma-3-27b-it"}, google, contract.TierFree},
+		"google's vectors":     {modelindex.Model{ID: "gemini-embedding-001", Embedding: true}, google, contract.TierFree},
+		"others":               {modelindex.Model{ID: "gpt-4o"}, discover.Rules{}, contract.TierUnknown},
+		"flash of others":      {modelindex.Model{ID: "glm-flash"}, discover.Rules{}, contract.TierUnknown},
+		"free offer":           {modelindex.Model{ID: "x/y:free"}, discover.Rules{}, contract.TierFree},
+		"local":                {modelindex.Model{ID: "llama3"}, discover.Rules{Local: true}, contract.TierFree},
+		"premium list":         {modelindex.Model{ID: "openai/GPT-4o-mini"}, discover.Rules{Premium: []string{"gpt-4o"}}, contract.TierPremium},
+		"free list":            {modelindex.Model{ID: "llama-3.1-8b-instant"}, discover.Rules{Free: []string{" Llama-3.1-8B "}}, contract.TierFree},
+		"both lists":           {modelindex.Model{ID: "llama3"}, discover.Rules{Premium: []string{"llama3"}, Free: []string{"llama"}}, contract.TierPremium},
+		"lists beat the name":  {modelindex.Model{ID: "gemini-2.5-flash"}, discover.Rules{Gemini: true, Premium: []string{"flash"}}, contract.TierPremium},
+		"blanks match nothing": {modelindex.Model{ID: "x"}, discover.Rules{Premium: []string{"", " "}}, contract.TierUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got := discover.Classify([]catalog.Model{tt.model}, tt.rules)
+			got := discover.Classify([]modelindex.Model{tt.model}, tt.rules)
 			require.Equal(t, tt.want, got[0].Tier)
 		})
 	}
@@ -108,7 +108,7 @@ func TestOrder(t *testing.T) {
 			require.Equal(t, before, have)
 		})
 	}
-	small := []catalog.Model{{ID: "tiny-instruct", Window: 4096}, {ID: "big", Window: 131_072}, {ID: "unknown"}}
+	small := []modelindex.Model{{ID: "tiny-instruct", Window: 4096}, {ID: "big", Window: 131_072}, {ID: "unknown"}}
 	require.Equal(t, []string{"big", "unknown", "tiny-instruct"}, ids(discover.Classify(small, discover.Rules{})))
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // How often sources are asked. One that gave no list is asked again soon, and then less and less often.
@@ -37,7 +37,7 @@ type Config struct {
 	// use now, nobody is asked.
 	Keys func(provider string) []Key
 	// Publish tells everyone what a provider offers.
-	Publish func(ctx context.Context, l catalog.Listing) error
+	Publish func(ctx context.Context, l modelindex.Listing) error
 	// Fresh says that another dispatcher asked the same source a moment ago, so that it need not be done here. May be nil. Refresh does not ask.
 	Fresh func(s Source) bool
 }
@@ -123,9 +123,9 @@ func (r *Runner) Refresh(ctx context.Context) error {
 	return nil
 }
 
-// Hurry has a source asked at once, because something about its provider has changed, such as its keys. It does not wait, and nothing happens
+// RefreshSoon has a source asked at once, because something about its provider has changed, such as its keys. It does not wait, and nothing happens
 // before Start.
-func (r *Runner) Hurry(provider string) {
+func (r *Runner) RefreshSoon(provider string) {
 	r.mu.Lock()
 	r.hurried[provider] = true
 	r.mu.Unlock()
@@ -253,7 +253,7 @@ func (r *Runner) ask(s Source, all bool) bool {
 	for _, key := range keys[:min(len(keys), maxKeys)] {
 		models, err := List(ctx, r.cfg.Client, s, key.Value)
 		if err == nil {
-			return r.publish(catalog.Listing{
+			return r.publish(modelindex.Listing{
 				Provider: s.Provider, From: s.Fingerprint(), Models: Classify(models, s.Rules(r.cfg.Premium, r.cfg.Free)), At: time.Now(),
 			})
 		}
@@ -267,7 +267,7 @@ func (r *Runner) ask(s Source, all bool) bool {
 	return false
 }
 
-func (r *Runner) publish(l catalog.Listing) bool {
+func (r *Runner) publish(l modelindex.Listing) bool {
 	ctx, cancel := context.WithTimeout(r.ctx, publishLimit)
 	defer cancel()
 	if err := r.cfg.Publish(ctx, l); err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/discover"
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // round is a runner with providers in memory, named for their hosts.
@@ -27,7 +27,7 @@ type round struct {
 	mu        sync.Mutex
 	answers   map[string]memory
 	asked     map[string]int
-	published map[string]catalog.Listing
+	published map[string]modelindex.Listing
 	fresh     map[string]bool
 	keyless   map[string]bool
 	broken    error // of publishing
@@ -35,7 +35,7 @@ type round struct {
 
 func newRound(answers map[string]memory, adjust func(*discover.Config)) *round {
 	r := &round{
-		answers: answers, asked: map[string]int{}, published: map[string]catalog.Listing{}, fresh: map[string]bool{}, keyless: map[string]bool{},
+		answers: answers, asked: map[string]int{}, published: map[string]modelindex.Listing{}, fresh: map[string]bool{}, keyless: map[string]bool{},
 	}
 	cfg := discover.Config{
 		Client: memory(r.answer), Logger: slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -52,7 +52,7 @@ func newRound(answers map[string]memory, adjust func(*discover.Config)) *round {
 			defer r.mu.Unlock()
 			return r.fresh[s.Provider]
 		},
-		Publish: func(_ context.Context, l catalog.Listing) error {
+		Publish: func(_ context.Context, l modelindex.Listing) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			if r.broken == nil {
@@ -202,9 +202,9 @@ func TestHurry(t *testing.T) {
 		r.keyless["late"] = false
 		r.mu.Unlock()
 		for range 100 {
-			r.Hurry("late")
+			r.RefreshSoon("late")
 		}
-		r.Hurry("unknown")
+		r.RefreshSoon("unknown")
 		pass(time.Second)
 		require.Equal(t, []string{"m"}, r.listed("late"))
 		require.Equal(t, before, r.asked["good"])
@@ -233,11 +233,11 @@ func TestHurryWhileAnotherHangs(t *testing.T) {
 		r.mu.Lock()
 		r.keyless["late"], r.keyless["ill"] = false, false
 		r.mu.Unlock()
-		r.Hurry("late")
+		r.RefreshSoon("late")
 		pass(time.Second)
 		require.Equal(t, []string{"m"}, r.listed("late"))
 		pass(5 * time.Hour) // by now misses have added up
-		r.Hurry("ill")
+		r.RefreshSoon("ill")
 		pass(time.Second)
 		down.Store(false)
 		pass(2 * time.Minute)

@@ -135,7 +135,7 @@ func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) 
 
 func (a *attempt) streamOptions() stream.Options {
 	o := stream.Options{Think: a.Channel.Think, IncludeUsage: a.req.chat.IncludeUsage, Choices: a.req.chat.Choices}
-	if !a.job.Request.Decision.Catalogue {
+	if !a.job.Request.Decision.Configured {
 		a.disclose(&o)
 	}
 	return o

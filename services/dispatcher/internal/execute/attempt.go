@@ -36,7 +36,7 @@ const (
 // attempt is one upstream call of a run.
 type attempt struct {
 	*run
-	claimed
+	reservation
 	started  time.Time
 	status   int  // HTTP status of the upstream
 	omitted  int  // images that were left out of the request
@@ -45,8 +45,8 @@ type attempt struct {
 }
 
 // call makes one upstream call and tells what to do next. With classify.Done the client has its answer.
-func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
-	a := &attempt{run: r, claimed: c, started: time.Now()}
+func (r *run) call(ctx context.Context, c reservation) (classify.Step, error) {
+	a := &attempt{run: r, reservation: c, started: time.Now()}
 	defer a.settle(classify.Verdict{Class: classify.Cancelled}) // after a panic; otherwise it is settled already
 	r.logAccepted(ctx, a)
 	verdict := a.exchange(ctx)
@@ -54,7 +54,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	a.settle(verdict)
 	a.record(ctx, verdict)
 	r.last = verdict
-	if verdict.Class == classify.Unfit { // no call was made
+	if verdict.Class == classify.Untranslatable { // no call was made
 		delete(r.begun, c.Channel)
 	}
 	switch {
@@ -65,7 +65,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	}
 	r.wait = soonest(r.wait, verdict.Wait)
 	step := r.next(c, verdict)
-	if step == classify.RetryOnce && r.misfired {
+	if step == classify.RetryOnce && r.badOutput {
 		if step = classify.Final; a.status/100 == 2 { // what came says nothing that the client could make use of
 			step = classify.NextChannel
 		}
@@ -73,7 +73,7 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 	if step == classify.Final {
 		return step, r.passThrough(verdict)
 	}
-	r.misfired = r.misfired || step == classify.RetryOnce
+	r.badOutput = r.badOutput || step == classify.RetryOnce
 	if !r.otherModel(c, verdict) && !r.again(c, step) {
 		r.tried[c.Channel] = true
 	}
@@ -82,16 +82,16 @@ func (r *run) call(ctx context.Context, c claimed) (classify.Step, error) {
 }
 
 // next decides what follows from a verdict. What the client asked for by name is not replaced; what the gateway chose is (R-100, C-09, C-43).
-func (r *run) next(c claimed, v classify.Verdict) classify.Step {
+func (r *run) next(c reservation, v classify.Verdict) classify.Step {
 	d := r.job.Request.Decision
 	r.limited = r.limited || v.Class == classify.Rate || v.Class == classify.Quota
-	r.largeBad = r.largeBad || c.Large && v.Class != classify.Size && v.Class != classify.Unfit
+	r.largeBad = r.largeBad || c.Large && v.Class != classify.Size && v.Class != classify.Untranslatable
 	switch {
-	case d.Catalogue || d.Named:
+	case d.Configured || d.PinModel:
 		return v.Next(true)
 	case v.Class == classify.Model:
 		r.Planner.Absent(c.Channel.Provider, c.Model)
-	case d.Strict:
+	case d.PinProvider:
 		return v.Next(true)
 	case v.Class == classify.Size && (c.Large || r.tooLarge):
 		return classify.Final
@@ -103,9 +103,9 @@ func (r *run) next(c claimed, v classify.Verdict) classify.Step {
 
 // otherModel lets a channel go on with another of its models when the gateway has chosen this one, and what failed is this model alone: it is
 // missing, or no key of the channel may use it any more (C-43, R-133). A provider that is down gets no further calls this way.
-func (r *run) otherModel(c claimed, v classify.Verdict) bool {
+func (r *run) otherModel(c reservation, v classify.Verdict) bool {
 	d := r.job.Request.Decision
-	if d.Catalogue || d.Named || r.begun[c.Channel] >= r.Limits.MaxRetries {
+	if d.Configured || d.PinModel || r.begun[c.Channel] >= r.Limits.MaxRetries {
 		return false
 	}
 	if v.Class != classify.Model {
@@ -195,7 +195,7 @@ func usageStatus(v classify.Verdict) string {
 func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	resp, err := a.send(ctx)
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
-		return a.unfit(bad)
+		return a.untranslatable(bad)
 	}
 	if err != nil {
 		return a.cutOff(ctx, ctx, err)
@@ -237,10 +237,10 @@ func (a *attempt) send(ctx context.Context) (*upstream.Response, error) {
 	return resp, err
 }
 
-// unfit is the verdict on a request that can't be put into the dialect of the channel. No call was made; another channel may take it.
-func (a *attempt) unfit(bad *openai.RequestError) classify.Verdict {
+// untranslatable is the verdict on a request that can't be put into the dialect of the channel. No call was made; another channel may take it.
+func (a *attempt) untranslatable(bad *openai.RequestError) classify.Verdict {
 	return classify.Verdict{
-		Class: classify.Unfit, Reason: "not translatable", Status: http.StatusBadRequest, Message: bad.Message,
+		Class: classify.Untranslatable, Reason: "not translatable", Status: http.StatusBadRequest, Message: bad.Message,
 		Type: "invalid_request_error", Code: bad.Code, Param: bad.Param,
 	}
 }

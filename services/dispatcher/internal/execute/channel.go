@@ -40,10 +40,10 @@ type Link struct {
 	Model   string // the channel's own name of the model
 	Patch   *openai.Patch
 
-	Premium  bool // the model wants a premium key
-	Large    bool // serves requests that are too large for others (C-26)
-	NoImages bool // images are replaced by a text (C-25)
-	Final    bool // the last resort: it has no breaker, and may be called when the hop budget is used up
+	Premium    bool // the model wants a premium key
+	Large      bool // serves requests that are too large for others (C-26)
+	NoImages   bool // images are replaced by a text (C-25)
+	LastResort bool // the last resort: it has no breaker, and may be called when the hop budget is used up
 }
 
 // want says which keys of the channel's pool will do.

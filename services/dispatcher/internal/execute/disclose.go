@@ -31,7 +31,7 @@ func (a *attempt) shownModel() string {
 // is not even in the chain.
 func (a *attempt) reason() string {
 	switch d := a.job.Request.Decision; {
-	case d.Catalogue || a.Channel.Provider == cmp.Or(d.Provider, d.Agent):
+	case d.Configured || a.Channel.Provider == cmp.Or(d.Provider, d.Agent):
 		return d.Reason
 	case a.limited:
 		return contract.ReasonRateLimit

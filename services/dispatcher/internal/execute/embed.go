@@ -17,7 +17,7 @@ func (a *attempt) passVectors(ctx context.Context, resp *upstream.Response, r io
 		return a.cutOff(ctx, resp.Context(), err)
 	}
 	name := ""
-	if !a.job.Request.Decision.Catalogue {
+	if !a.job.Request.Decision.Configured {
 		name = a.job.Request.Model // C-07
 	}
 	out, usage, err := embed.Answer(a.req.embed, body, name)

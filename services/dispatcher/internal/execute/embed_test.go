@@ -33,8 +33,8 @@ func TestEmbeddings(t *testing.T) {
 	}
 	bubble(t, map[string]handler{"a": inTurn(status(503, "{}"), status(200, `{"object":"list","data":[]}`), status(200, "<html>")), "b": good}, func(w *world) {
 		t := w.t
-		catalogue := contract.Decision{Model: "m", Catalogue: true, Strict: true}
-		got, out := w.embed(`{"model":"m","input":"hi","encoding_format":"base64"}`, catalogue)
+		configured := contract.Decision{Model: "m", Configured: true, PinProvider: true}
+		got, out := w.embed(`{"model":"m","input":"hi","encoding_format":"base64"}`, configured)
 		require.Equal(t, "/v1/embeddings", path)
 		require.JSONEq(t, `{"model":"real-b","input":"hi","encoding_format":"base64"}`, sent)
 		require.Equal(t, http.StatusOK, got.head.Status)
@@ -57,7 +57,7 @@ func TestEmbeddings(t *testing.T) {
 func TestEmbeddingsRefused(t *testing.T) {
 	t.Parallel()
 	bubble(t, map[string]handler{"a": status(400, `{"error":{"message":"dimensions too many","type":"invalid_request_error"}}`), "b": reply("b")}, func(w *world) {
-		got, _ := w.embed(`{"model":"m","input":"hi"}`, contract.Decision{Model: "m", Catalogue: true})
+		got, _ := w.embed(`{"model":"m","input":"hi"}`, contract.Decision{Model: "m", Configured: true})
 		require.Equal(w.t, http.StatusBadRequest, got.head.Status)
 		require.Contains(w.t, got.text(), "dimensions too many")
 		require.Zero(w.t, w.called("b"))

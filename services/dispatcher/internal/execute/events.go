@@ -19,7 +19,7 @@ func (r *run) event(ctx context.Context, level slog.Level, event string, pairs .
 
 // load shows the slots of a channel as name and value of an event line.
 func (r *run) load(c *Channel) (name, value string) {
-	u := slot.Usage{ID: c.ID, Limit: c.Limit}
+	u := slot.Load{ID: c.ID, Limit: c.Limit}
 	for _, known := range r.Slots.Active() {
 		if known.ID == c.Circuit {
 			u.Active = known.Active

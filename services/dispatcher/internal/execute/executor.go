@@ -60,7 +60,7 @@ type Secrets interface{ Replace(text string) string }
 type Executor struct {
 	Planner   Planner
 	Breakers  Breakers
-	Slots     slot.Claimer
+	Slots     slot.Acquirer
 	Dialogues Dialogues
 	Limits    Limits
 	Secrets   Secrets
@@ -77,38 +77,38 @@ type Job struct {
 
 // Outcome tells what became of a job.
 type Outcome struct {
-	Usage    contract.Usage
+	Usage    contract.RequestRecord
 	HandBack bool // the process is stopping and nothing is committed: another worker should run the job
 }
 
 // run is the state of one job.
 type run struct {
 	*Executor
-	job      Job
-	req      question
-	sink     Sink
-	chain    *Chain
-	usage    contract.Usage
-	tried    map[*Channel]bool // out of the question for the rest of the request
-	begun    map[*Channel]int  // calls made through each channel
-	keys     map[*keypool.Pool]map[int]bool
-	busy     bool             // a channel was passed over for lack of a slot
-	misfired bool             // the one retry of a misfiring model is used up
-	cut      bool             // the answer has begun and can't be sent to its end, not even to an error
-	limited  bool             // a channel was at its limit
-	tooLarge bool             // a channel found the request too large: only those for large requests are left (C-26)
-	largeBad bool             // one of those failed for another reason
-	last     classify.Verdict // of the attempt before
-	wait     time.Duration
-	reasons  []string // classes of the failures, which say nothing of the network behind the gateway
-	started  time.Time
+	job       Job
+	req       question
+	sink      Sink
+	chain     *Chain
+	usage     contract.RequestRecord
+	tried     map[*Channel]bool // out of the question for the rest of the request
+	begun     map[*Channel]int  // calls made through each channel
+	keys      map[*keypool.Pool]map[int]bool
+	busy      bool             // a channel was passed over for lack of a slot
+	badOutput bool             // the one retry of a model with bad output is used up
+	cut       bool             // the answer has begun and can't be sent to its end, not even to an error
+	limited   bool             // a channel was at its limit
+	tooLarge  bool             // a channel found the request too large: only those for large requests are left (C-26)
+	largeBad  bool             // one of those failed for another reason
+	last      classify.Verdict // of the attempt before
+	wait      time.Duration
+	reasons   []string // classes of the failures, which say nothing of the network behind the gateway
+	started   time.Time
 }
 
 // Run answers the job through sink. Cancelling ctx with classify.ErrClientGone stops it without an answer; any other cause means that the
 // process is stopping.
 func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
 	r := &run{Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, begun: map[*Channel]int{}, keys: map[*keypool.Pool]map[int]bool{}, started: time.Now()}
-	r.usage = contract.Usage{
+	r.usage = contract.RequestRecord{
 		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint, Model: job.Request.Model,
 		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
 	}
@@ -136,7 +136,7 @@ func (r *run) answer(ctx context.Context) error {
 		return &fault.Fault{Kind: fault.Invalid, Message: "The request body is not valid JSON", Cause: err}
 	}
 	for {
-		c, ok := r.claim(ctx)
+		c, ok := r.reserve(ctx)
 		if !ok {
 			break
 		}
@@ -148,29 +148,29 @@ func (r *run) answer(ctx context.Context) error {
 	return r.exhausted(ctx)
 }
 
-// claimed is a channel with the slot, the permit and, from a pool, the key to call it.
-type claimed struct {
+// reservation is a channel with the slot, the permit and, from a pool, the key to call it.
+type reservation struct {
 	Link
 	lease  *slot.Lease
 	permit Permit
 	key    *keypool.Lease // nil without a pool
 }
 
-// claim takes the first channel of the chain, in order, that is not out of the question and has a free slot. Breaker and key
+// reserve takes the first channel of the chain, in order, that is not out of the question and has a free slot. Breaker and key
 // are asked for once the slot is there, so that a probe is never taken by a request that can't make it.
-func (r *run) claim(ctx context.Context) (claimed, bool) {
+func (r *run) reserve(ctx context.Context) (reservation, bool) {
 	for {
 		links := r.chain.Links
-		lease, i, err := r.Slots.Claim(ctx, r.chain.candidates, func(i int) bool { return r.passOver(&links[i]) })
+		lease, i, err := r.Slots.Acquire(ctx, r.chain.candidates, func(i int) bool { return r.passOver(&links[i]) })
 		if err != nil {
 			if !errors.Is(err, slot.ErrBusy) && ctx.Err() == nil {
-				r.Log.WarnContext(ctx, "claiming a slot", slog.Any("error", err))
+				r.Log.WarnContext(ctx, "acquiring a slot", slog.Any("error", err))
 			}
 			r.noteBusy(links)
-			return claimed{}, false
+			return reservation{}, false
 		}
 		r.noteBusy(links[:i])
-		c := claimed{Link: links[i], lease: lease}
+		c := reservation{Link: links[i], lease: lease}
 		if r.authorize(&c) {
 			r.begun[c.Channel]++
 			return c, true
@@ -181,9 +181,9 @@ func (r *run) claim(ctx context.Context) (claimed, bool) {
 }
 
 // authorize adds the permit and the key.
-func (r *run) authorize(c *claimed) bool {
+func (r *run) authorize(c *reservation) bool {
 	var ok bool
-	if c.Final {
+	if c.LastResort {
 		c.permit = unguarded{}
 	} else if c.permit, ok = r.Breakers.Acquire(c.Channel.Circuit); !ok {
 		r.Metrics.skipped(c.Channel, skipOpen)
@@ -222,7 +222,7 @@ func (r *run) passOver(l *Link) bool {
 	switch {
 	case r.tried[c], r.outOfReach(l), r.tooLarge && !l.Large:
 		return true
-	case !l.Final && !r.Breakers.Ready(c.Circuit):
+	case !l.LastResort && !r.Breakers.Ready(c.Circuit):
 		r.Metrics.skipped(c, skipOpen)
 	case c.Pool != nil && !c.Pool.Usable(l.Model, l.want(), r.usedKey(c.Pool)):
 		r.Metrics.skipped(c, skipKeys)
@@ -237,7 +237,7 @@ func (r *run) passOver(l *Link) bool {
 // workers keep dying.
 func (r *run) outOfReach(l *Link) bool {
 	spent := r.job.Lost
-	if !l.Final {
+	if !l.LastResort {
 		spent += len(r.begun)
 	}
 	return r.begun[l.Channel] == 0 && spent >= r.Limits.MaxHops
@@ -254,8 +254,8 @@ func (r *run) noteBusy(links []Link) {
 }
 
 // again says whether the channel may be called once more: with another key, or, where there is no other channel, as it was
-// after a misfire, which says nothing of the key.
-func (r *run) again(c claimed, step classify.Step) bool {
+// after bad output, which says nothing of the key.
+func (r *run) again(c reservation, step classify.Step) bool {
 	if r.begun[c.Channel] >= r.Limits.MaxRetries {
 		return false
 	}
@@ -270,7 +270,7 @@ func (r *run) again(c claimed, step classify.Step) bool {
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
 func (r *run) exhausted(ctx context.Context) error {
-	if r.tooLarge && !r.largeBad && r.last.Class == classify.Size || r.unfit() {
+	if r.tooLarge && !r.largeBad && r.last.Class == classify.Size || r.untranslatable() {
 		return r.passThrough(r.last)
 	}
 	if r.busy && len(r.reasons) == 0 {
@@ -280,7 +280,7 @@ func (r *run) exhausted(ctx context.Context) error {
 	wait := r.wait
 	for _, link := range r.chain.Links {
 		c := link.Channel
-		if !link.Final {
+		if !link.LastResort {
 			wait = soonest(wait, r.Breakers.OpenFor(c.Circuit))
 		}
 		if c.Pool != nil {
@@ -290,9 +290,9 @@ func (r *run) exhausted(ctx context.Context) error {
 	return &fault.Fault{Kind: fault.Failed, Message: r.failure(), RetryAfter: wait}
 }
 
-// unfit says whether the request can't be put to any channel of the chain, which no waiting changes.
-func (r *run) unfit() bool {
-	other := func(class string) bool { return class != string(classify.Unfit) }
+// untranslatable says whether the request can't be put to any channel of the chain, which no waiting changes.
+func (r *run) untranslatable() bool {
+	other := func(class string) bool { return class != string(classify.Untranslatable) }
 	return len(r.reasons) == len(r.chain.Links) && !slices.ContainsFunc(r.reasons, other)
 }
 
@@ -302,7 +302,7 @@ func (r *run) failure() string {
 	if len(r.reasons) > 0 {
 		return "all upstreams failed (" + strings.Join(r.reasons, ", ") + ")"
 	}
-	if d.Catalogue || !d.Strict && !d.Named {
+	if d.Configured || !d.PinProvider && !d.PinModel {
 		return "all upstreams failed"
 	}
 	first := &r.chain.Links[0]

@@ -72,11 +72,11 @@ func TestRecordedFailures(t *testing.T) {
 	}
 }
 
-// the same, when the client insists on this provider: one call, or two after a misfire, and what is the
+// the same, when the client insists on this provider: one call, or two after bad output, and what is the
 // gateway's affair stays its own.
 func TestRecordedFailuresOfNamedModels(t *testing.T) {
 	t.Parallel()
-	passes := map[classify.Class]bool{classify.Client: true, classify.Size: true, classify.Model: true, classify.Payment: true, classify.Misfire: true}
+	passes := map[classify.Class]bool{classify.Client: true, classify.Size: true, classify.Model: true, classify.Payment: true, classify.BadOutput: true}
 	for _, f := range fixtures.For(fixtures.Failure) {
 		t.Run(f.File, func(t *testing.T) {
 			t.Parallel()
@@ -89,7 +89,7 @@ func TestRecordedFailuresOfNamedModels(t *testing.T) {
 				require.NotEmpty(t, gjson.Get(got.text(), "detail").Str)
 				require.Empty(t, w.plan.absent, "the client named it")
 				calls := 1
-				if f.Class == string(classify.Misfire) {
+				if f.Class == string(classify.BadOutput) {
 					calls = 2
 				}
 				require.Equal(t, calls, w.called("a"))

@@ -36,8 +36,8 @@ func (w *world) routed(ctx context.Context, body string, change ...func(*contrac
 	return &a, out
 }
 
-func strict(d *contract.Decision) { d.Strict = true }
-func named(d *contract.Decision)  { d.Named = true }
+func strict(d *contract.Decision) { d.PinProvider = true }
+func named(d *contract.Decision)  { d.PinModel = true }
 
 // link changes one link of the chain.
 func (w *world) link(id string, change func(*execute.Link)) {
@@ -51,7 +51,7 @@ func (w *world) link(id string, change func(*execute.Link)) {
 }
 
 func large(l *execute.Link)      { l.Large = true }
-func lastResort(l *execute.Link) { l.Final = true }
+func lastResort(l *execute.Link) { l.LastResort = true }
 
 // C-07: the answer says who gave it, why, and what failed before.
 func TestRoutedAnswerDiscloses(t *testing.T) {

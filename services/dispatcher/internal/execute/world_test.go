@@ -231,7 +231,7 @@ func job(body string) execute.Job {
 	}
 	return execute.Job{Body: []byte(body), Request: &contract.Request{
 		ID: "r1", Model: req.Model, Stream: req.Stream, ReceivedAt: time.Now(), Endpoint: contract.Chat,
-		Decision: &contract.Decision{Model: "m", Strict: true, Catalogue: true, Reason: contract.ReasonModelHint},
+		Decision: &contract.Decision{Model: "m", PinProvider: true, Configured: true, Reason: contract.ReasonModelHint},
 	}}
 }
 

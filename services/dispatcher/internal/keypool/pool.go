@@ -1,4 +1,4 @@
-// Package keypool spreads the calls to a provider over its keys, lets keys rest that the provider refuses, and tries them again.
+// Package keypool spreads the calls to a provider over its keys, lets keys cool down that the provider refuses, and tries them again.
 package keypool
 
 import (
@@ -21,7 +21,7 @@ type Key struct {
 // are known by their index, which never changes.
 type Pool struct {
 	cooldowns Cooldowns
-	notify    func(Rest)
+	notify    func(Cooldown)
 
 	mu    sync.Mutex
 	state []keyState
@@ -31,8 +31,8 @@ type Pool struct {
 type keyState struct {
 	Key
 
-	rest     rest            // of the key for every model; it stays after its end, until a success
-	byModel  map[string]rest // of the key for one model
+	cooldown cooldown            // of the key for every model; it stays after its end, until a success
+	byModel  map[string]cooldown // of the key for one model
 	calls    int64
 	failures int64
 	probed   time.Time
@@ -40,10 +40,10 @@ type keyState struct {
 }
 
 // New makes a pool whose keys are all usable. There may be none yet. notify may be nil; it is called without a lock when a failure seen
-// here lets a key rest.
-func New(keys []Key, cooldowns Cooldowns, notify func(Rest)) *Pool {
+// here lets a key cool down.
+func New(keys []Key, cooldowns Cooldowns, notify func(Cooldown)) *Pool {
 	if notify == nil {
-		notify = func(Rest) {}
+		notify = func(Cooldown) {}
 	}
 	p := &Pool{cooldowns: cooldowns, notify: notify}
 	for _, k := range keys {
@@ -148,7 +148,7 @@ func (p *Pool) Wait(model string, want Want) time.Duration {
 		if want.rank(k.Tier) == unfit {
 			continue
 		}
-		wait := max(0, k.restsUntil(model).Sub(now))
+		wait := max(0, k.cooldownEnd(model).Sub(now))
 		if shortest < 0 || wait < shortest {
 			shortest = wait
 		}
@@ -157,12 +157,12 @@ func (p *Pool) Wait(model string, want Want) time.Duration {
 }
 
 func (k *keyState) usable(model string, want Want, now time.Time) bool {
-	return want.rank(k.Tier) != unfit && !k.restsUntil(model).After(now)
+	return want.rank(k.Tier) != unfit && !k.cooldownEnd(model).After(now)
 }
 
-// Report ends the call with its verdict. A failure lets the key rest as the verdict says: for the time that the provider states, else for
-// the default of the category, at most for Max; of two rests the one that ends later counts (KEY-03), and the other one changes nothing
-// . A success ends only a rest that was imposed before the call began, so that a stream which was under way when the limit was hit
+// Report ends the call with its verdict. A failure lets the key cool down as the verdict says: for the time that the provider states, else for
+// the default of the category, at most for Max; of two cooldowns the one that ends later counts (KEY-03), and the other one changes nothing
+// . A success ends only a cooldown that was imposed before the call began, so that a stream which was under way when the limit was hit
 // does not lift it.
 func (l *Lease) Report(v classify.Verdict) {
 	p := l.pool
@@ -175,7 +175,7 @@ func (l *Lease) Report(v classify.Verdict) {
 	if v.Class == classify.Rate || v.Class == classify.Quota {
 		k.usage.limited(l.model, now)
 	}
-	r, imposed := Rest{Index: l.Index, Class: v.Class, Until: now.Add(p.cooldowns.of(v))}, false
+	r, imposed := Cooldown{Index: l.Index, Class: v.Class, Until: now.Add(p.cooldowns.of(v))}, false
 	if v.PerModel {
 		r.Model = l.model
 	}
@@ -189,8 +189,8 @@ func (l *Lease) Report(v classify.Verdict) {
 	}
 }
 
-// Observe takes in a rest that another dispatcher imposed. It is not told on. A rest of a key that is not here yet is forgotten.
-func (p *Pool) Observe(r Rest) {
+// Observe takes in a cooldown that another dispatcher imposed. It is not told on. A cooldown of a key that is not here yet is forgotten.
+func (p *Pool) Observe(r Cooldown) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if r.Index < 0 || r.Index >= len(p.state) {

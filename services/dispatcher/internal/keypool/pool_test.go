@@ -133,7 +133,7 @@ func TestLaterDeadlineCounts(t *testing.T) {
 	}
 }
 
-// A stream that began before the limit was hit does not lift the rest when it ends.
+// A stream that began before the limit was hit does not lift the cooldown when it ends.
 func TestLateSuccessDoesNotEndARest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -152,19 +152,19 @@ func TestLateSuccessDoesNotEndARest(t *testing.T) {
 func TestSharing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told []keypool.Rest
-		p := keypool.New([]keypool.Key{{Value: "a"}}, cooldowns, func(r keypool.Rest) { told = append(told, r) })
+		var told []keypool.Cooldown
+		p := keypool.New([]keypool.Key{{Value: "a"}}, cooldowns, func(r keypool.Cooldown) { told = append(told, r) })
 		other := pool(1)
 		pick(t, p, "m").Report(quota)
-		require.Equal(t, []keypool.Rest{{Class: classify.Rate, Until: time.Now().Add(time.Hour)}}, told)
+		require.Equal(t, []keypool.Cooldown{{Class: classify.Rate, Until: time.Now().Add(time.Hour)}}, told)
 		other.Observe(told[0])
 		require.Equal(t, p.Snapshot()[0].Until, other.Snapshot()[0].Until)
 		require.Equal(t, classify.Rate, other.Snapshot()[0].Reason)
 		require.Equal(t, time.Hour, other.Wait("m", keypool.AnyKey))
-		p.Observe(keypool.Rest{Index: 0, Until: time.Now().Add(1000 * time.Hour)})
+		p.Observe(keypool.Cooldown{Index: 0, Until: time.Now().Add(1000 * time.Hour)})
 		require.Equal(t, 24*time.Hour, p.Wait("m", keypool.AnyKey))
 		require.Len(t, told, 1)
-		p.Observe(keypool.Rest{Index: 7, Until: time.Now().Add(time.Hour)})
+		p.Observe(keypool.Cooldown{Index: 7, Until: time.Now().Add(time.Hour)})
 	})
 }
 
@@ -204,7 +204,7 @@ func TestAdd(t *testing.T) {
 func TestObserveAnUnknownKey(t *testing.T) {
 	t.Parallel()
 	p := pool(1)
-	p.Observe(keypool.Rest{Index: 1, Until: time.Now().Add(time.Hour)})
+	p.Observe(keypool.Cooldown{Index: 1, Until: time.Now().Add(time.Hour)})
 	index, added := p.Add("late", "free")
 	require.True(t, added)
 	require.Equal(t, 1, index)

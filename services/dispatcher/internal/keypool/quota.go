@@ -8,7 +8,7 @@ import (
 	"hydrallm/shared/config"
 )
 
-// maxModels bounds the models of which a key's usage is known, and those that it rests for; the one that was not used for longest makes room.
+// maxModels bounds the models of which a key's usage is known, and those that it cools down for; the one that was not used for longest makes room.
 const maxModels = 64
 
 // Limits are what a provider allows a key, 0 where it is not known.
@@ -21,9 +21,9 @@ type Window struct {
 	Reset time.Time `json:"reset_at"`
 }
 
-// Usage is what was made of a quota. It counts the calls that this process began, by minutes and days of UTC; a provider's own day may
+// QuotaUse is what was made of a quota. It counts the calls that this process began, by minutes and days of UTC; a provider's own day may
 // begin at another hour, and its own count may leave out calls that failed.
-type Usage struct {
+type QuotaUse struct {
 	Minute   Window    `json:"minute"`
 	Day      Window    `json:"day"`
 	Cooldown int       `json:"cooldown_remaining"` // seconds, rounded up
@@ -33,7 +33,7 @@ type Usage struct {
 // ModelUsage is the usage of a key for one model.
 type ModelUsage struct {
 	Model string `json:"model"`
-	Usage
+	QuotaUse
 }
 
 // KeyUsage is the usage of a key for all models together, and for each of those used last.
@@ -41,7 +41,7 @@ type KeyUsage struct {
 	Index int    `json:"index"`
 	ID    string `json:"id"` // the masked key
 	Tier  string `json:"tier"`
-	Usage
+	QuotaUse
 	Models []ModelUsage `json:"models"`
 }
 
@@ -66,13 +66,13 @@ func (p *Pool) Quota(limits func(tier, model string) Limits) []KeyUsage {
 				names[model] = true
 			}
 		}
-		all[i] = KeyUsage{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, Usage: k.usage.all.read(limits(k.Tier, ""), k.rest.until, now), Models: []ModelUsage{}}
+		all[i] = KeyUsage{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, QuotaUse: k.usage.all.read(limits(k.Tier, ""), k.cooldown.until, now), Models: []ModelUsage{}}
 		for _, model := range slices.Sorted(maps.Keys(names)) {
 			var c counter
 			if known := k.usage.models[model]; known != nil {
 				c = *known
 			}
-			all[i].Models = append(all[i].Models, ModelUsage{Model: model, Usage: c.read(limits(k.Tier, model), k.restsUntil(model), now)})
+			all[i].Models = append(all[i].Models, ModelUsage{Model: model, QuotaUse: c.read(limits(k.Tier, model), k.cooldownEnd(model), now)})
 		}
 	}
 	return all
@@ -146,9 +146,9 @@ func (c *counter) at(now time.Time) (inMinute, inDay int) {
 	return inMinute, inDay
 }
 
-func (c *counter) read(l Limits, rests, now time.Time) Usage {
+func (c *counter) read(l Limits, rests, now time.Time) QuotaUse {
 	inMinute, inDay := c.at(now)
-	return Usage{
+	return QuotaUse{
 		Minute:   Window{Used: inMinute, Limit: l.PerMinute, Reset: begin(now, time.Minute).Add(time.Minute)},
 		Day:      Window{Used: inDay, Limit: l.PerDay, Reset: begin(now, day).Add(day)},
 		Cooldown: seconds(max(0, rests.Sub(now))), Last429: c.last429,

@@ -28,22 +28,22 @@ func TestQuota(t *testing.T) {
 			}
 			return keypool.Limits{}
 		}
-		usage := func(minute, day int, l keypool.Limits, minuteReset time.Duration) keypool.Usage {
-			return keypool.Usage{
+		usage := func(minute, day int, l keypool.Limits, minuteReset time.Duration) keypool.QuotaUse {
+			return keypool.QuotaUse{
 				Minute: keypool.Window{Used: minute, Limit: l.PerMinute, Reset: midnight.Add(minuteReset)},
 				Day:    keypool.Window{Used: day, Limit: l.PerDay, Reset: midnight.Add(24 * time.Hour)},
 			}
 		}
 		require.Equal(t, []keypool.KeyUsage{{
-			ID: "...", Tier: "free", Usage: usage(3, 3, keypool.Limits{}, time.Minute),
+			ID: "...", Tier: "free", QuotaUse: usage(3, 3, keypool.Limits{}, time.Minute),
 			Models: []keypool.ModelUsage{
-				{Model: "m", Usage: usage(2, 2, limits("free", "m"), time.Minute)},
-				{Model: "n", Usage: usage(1, 1, keypool.Limits{}, time.Minute)},
+				{Model: "m", QuotaUse: usage(2, 2, limits("free", "m"), time.Minute)},
+				{Model: "n", QuotaUse: usage(1, 1, keypool.Limits{}, time.Minute)},
 			},
 		}}, p.Quota(limits))
 
 		<-time.After(30 * time.Second) // the next minute
-		require.Equal(t, usage(0, 3, keypool.Limits{}, 2*time.Minute), p.Quota(nil)[0].Usage)
+		require.Equal(t, usage(0, 3, keypool.Limits{}, 2*time.Minute), p.Quota(nil)[0].QuotaUse)
 		hit := time.Now()
 		v := quota
 		v.PerModel, v.Wait, v.Stated = true, 90*time.Second, true
@@ -64,12 +64,12 @@ func TestQuota(t *testing.T) {
 	})
 }
 
-// a rest of which another dispatcher told is shown, though the model was not used here.
+// a cooldown of which another dispatcher told is shown, though the model was not used here.
 func TestQuotaOfAModelUsedElsewhere(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(1)
-		p.Observe(keypool.Rest{Model: "m", Until: time.Now().Add(1500 * time.Millisecond)})
+		p.Observe(keypool.Cooldown{Model: "m", Until: time.Now().Add(1500 * time.Millisecond)})
 		models := p.Quota(nil)[0].Models
 		require.Len(t, models, 1)
 		require.Equal(t, "m", models[0].Model)

@@ -11,7 +11,7 @@ type Sample struct {
 	Key   string
 }
 
-// Samples gives the keys that do not rest, in random order, for something that is no call of a model, such as listing models. It counts for
+// Samples gives the keys that do not cool down, in random order, for something that is no call of a model, such as listing models. It counts for
 // nothing.
 func (p *Pool) Samples() []Sample {
 	p.mu.Lock()

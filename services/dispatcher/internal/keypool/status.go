@@ -11,7 +11,7 @@ import (
 // States of a key (R-163).
 const (
 	StateActive = "active"
-	StateFailed = "failed" // and no success since; it may be used again once its rest is over
+	StateFailed = "failed" // and no success since; it may be used again once its cooldown is over
 )
 
 // Status is what the admin API shows of a key (R-169). It holds the key only masked (R-173), and nothing that a provider wrote.
@@ -22,12 +22,12 @@ type Status struct {
 	State      string         `json:"status"`
 	Active     bool           `json:"usable"` // may be used for some model now, whatever its state
 	Calls      int64          `json:"usage"`
-	Failures   int64          `json:"failures"` // calls that cost the key a rest
+	Failures   int64          `json:"failures"` // calls that cost the key a cooldown
 	FailedAt   time.Time      `json:"failed_at,omitzero"`
 	Reason     classify.Class `json:"error,omitempty"`
 	QuotaLimit bool           `json:"is_quota_limit"`
 	Forbidden  bool           `json:"is_forbidden"`
-	Until      time.Time      `json:"cooldown_until,omitzero"` // of the rest for every model; may be past
+	Until      time.Time      `json:"cooldown_until,omitzero"` // of the cooldown for every model; may be past
 	Remaining  int            `json:"cooldown_remaining"`      // of the same in seconds, rounded up
 	Models     []string       `json:"resting_models,omitempty"`
 	LastProbed time.Time      `json:"last_probed,omitzero"`
@@ -47,14 +47,14 @@ func (p *Pool) Snapshot() []Status {
 
 func (k *keyState) status(index int, now time.Time) Status {
 	s := Status{
-		Index: index, ID: config.Mask(k.Value), Tier: k.Tier, State: StateActive, Active: k.rest.left(now) == 0, Calls: k.calls,
-		Failures: k.failures, FailedAt: k.rest.since, Reason: k.rest.class, Until: k.rest.until, Remaining: seconds(k.rest.left(now)),
+		Index: index, ID: config.Mask(k.Value), Tier: k.Tier, State: StateActive, Active: k.cooldown.left(now) == 0, Calls: k.calls,
+		Failures: k.failures, FailedAt: k.cooldown.since, Reason: k.cooldown.class, Until: k.cooldown.until, Remaining: seconds(k.cooldown.left(now)),
 		LastProbed: k.probed,
 	}
 	if k.failed() {
 		s.State = StateFailed
 	}
-	switch k.rest.class {
+	switch k.cooldown.class {
 	case classify.Rate, classify.Quota, classify.Payment:
 		s.QuotaLimit = true
 	case classify.Auth, classify.Forbidden:

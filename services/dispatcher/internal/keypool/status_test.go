@@ -12,7 +12,7 @@ import (
 	"hydrallm/services/dispatcher/internal/keypool"
 )
 
-// R-163, KEY-01: a failed key may be used again when its rest is over, counts as failed until a success, and then is active.
+// R-163, KEY-01: a failed key may be used again when its cooldown is over, counts as failed until a success, and then is active.
 func TestFailedUntilASuccess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -45,7 +45,7 @@ func TestFailureOfARestingKey(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
-		p := keypool.New([]keypool.Key{{Value: "key"}}, cooldowns, func(keypool.Rest) { told++ })
+		p := keypool.New([]keypool.Key{{Value: "key"}}, cooldowns, func(keypool.Cooldown) { told++ })
 		first, second := pick(t, p, "m"), pick(t, p, "m")
 		first.Report(classify.Verdict{Class: classify.Auth, Cooldown: classify.ForbiddenCooldown})
 		before := p.Snapshot()[0]

@@ -20,7 +20,7 @@ func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
 	const calls, added = 1000, 20
 	p := keypool.New([]keypool.Key{{Value: "key-0"}, {Value: "key-1", Tier: "free"}, {Value: "key-2", Tier: "premium"}}, cooldowns, nil)
-	healer := keypool.NewHealer(map[string]*keypool.Pool{"p": p}, func(context.Context, string, int, string) (classify.Verdict, string) {
+	prober := keypool.NewProber(map[string]*keypool.Pool{"p": p}, func(context.Context, string, int, string) (classify.Verdict, string) {
 		return classify.Verdict{Class: classify.Success}, "premium"
 	}, time.Minute, slog.New(slog.DiscardHandler))
 
@@ -51,7 +51,7 @@ func TestConcurrentUse(t *testing.T) {
 					fresh.Add(1)
 				}
 			case 1:
-				p.Observe(keypool.Rest{Index: i % 5, Until: time.Now().Add(time.Microsecond)})
+				p.Observe(keypool.Cooldown{Index: i % 5, Until: time.Now().Add(time.Microsecond)})
 			case 2:
 				p.Snapshot()
 			case 3:
@@ -59,12 +59,12 @@ func TestConcurrentUse(t *testing.T) {
 			case 4:
 				p.Quota(nil)
 			case 5:
-				_, _ = healer.Round(t.Context(), i%4 == 1)
+				_, _ = prober.Round(t.Context(), i%4 == 1)
 			}
 		})
 	}
 	wg.Wait()
-	require.NoError(t, healer.Stop(t.Context()))
+	require.NoError(t, prober.Stop(t.Context()))
 
 	require.Equal(t, int64(added), fresh.Load())
 	require.Equal(t, 3+added, p.Len())
@@ -76,7 +76,7 @@ func TestConcurrentUse(t *testing.T) {
 	require.Equal(t, picked.Load(), counted)
 	require.Zero(t, p.Snapshot()[0].Calls)
 
-	<-time.After(time.Millisecond) // more than any rest
+	<-time.After(time.Millisecond) // more than any cooldown
 	values := map[string]int{}
 	for i := range p.Len() {
 		l, ok := p.Pick("last", keypool.AnyKey, func(index int) bool { return index != i })

@@ -32,14 +32,14 @@ func (w Want) rank(tier string) int {
 	return 1
 }
 
-// Suits says whether there is a key of a tier that will do, whether it rests or not.
+// Suits says whether there is a key of a tier that will do, whether it cools down or not.
 func (p *Pool) Suits(want Want) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.ContainsFunc(p.state, func(k keyState) bool { return want.rank(k.Tier) != unfit })
 }
 
-// Count gives the number of keys that may be used for the model now, by tier. Without a model, keys that rest for some model only count as
+// Count gives the number of keys that may be used for the model now, by tier. Without a model, keys that cool down for some model only count as
 // usable. It changes nothing.
 func (p *Pool) Count(model string) map[string]int {
 	p.mu.Lock()

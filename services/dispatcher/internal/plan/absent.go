@@ -4,7 +4,7 @@ import (
 	"sync"
 	"time"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // How long a model counts as missing after its provider said so: while there is another, and when it is all that could be asked for.
@@ -37,7 +37,7 @@ func (a *absent) note(provider, model string) {
 
 // is says whether a model counts as missing, for the given time at most. A list of the provider that is newer than its refusal and has the
 // model knows better.
-func (a *absent) is(l catalog.Listing, provider, model string, within time.Duration) bool {
+func (a *absent) is(l modelindex.Listing, provider, model string, within time.Duration) bool {
 	a.mu.Lock()
 	since, noted := a.since[[2]string{provider, model}]
 	a.mu.Unlock()

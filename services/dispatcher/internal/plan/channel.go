@@ -11,8 +11,8 @@ import (
 	"hydrallm/shared/openai"
 )
 
-// catalogue builds what serves each catalogue model. Channels are shared between models, patches are not.
-func catalogue(cfg Config) (map[string]*execute.Chain, error) {
+// configured builds what serves each configured model. Channels are shared between models, patches are not.
+func configured(cfg Config) (map[string]*execute.Chain, error) {
 	channels := map[string]*execute.Channel{}
 	for _, u := range cfg.Gateway.Upstreams {
 		p, _ := cfg.Gateway.Provider(u.Provider)

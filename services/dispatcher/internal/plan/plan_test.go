@@ -13,13 +13,13 @@ import (
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/modelindex"
 )
 
-func noModels() *catalog.Book { return catalog.NewBook() }
+func noModels() *modelindex.Book { return modelindex.NewBook() }
 
 func plain(config.Provider, bool) dialect.Dialect { return dialect.OpenAI{} }
 
@@ -34,19 +34,19 @@ providers:
 routing: {priority: [gemini, groq, cerebras, openrouter, ollama, opencode]}
 `
 
-var someModels = []catalog.Listing{
-	{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}, {ID: "shared/model"}}},
-	{Provider: "openrouter", Models: []catalog.Model{{ID: "o-first"}, {ID: "o-vision", Images: true}, {ID: "shared/model"}}},
-	{Provider: "ollama", Models: []catalog.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}, {ID: "moondream", Images: true}}},
+var someModels = []modelindex.Listing{
+	{Provider: "groq", Models: []modelindex.Model{{ID: "q-llama"}, {ID: "shared/model"}}},
+	{Provider: "openrouter", Models: []modelindex.Model{{ID: "o-first"}, {ID: "o-vision", Images: true}, {ID: "shared/model"}}},
+	{Provider: "ollama", Models: []modelindex.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}, {ID: "moondream", Images: true}}},
 }
 
-func setup(t *testing.T, text string, listings ...catalog.Listing) *plan.Planner {
+func setup(t *testing.T, text string, listings ...modelindex.Listing) *plan.Planner {
 	t.Helper()
 	p, _ := planner(t, text, listings...)
 	return p
 }
 
-func planner(t *testing.T, text string, listings ...catalog.Listing) (*plan.Planner, map[string]*keypool.Pool) {
+func planner(t *testing.T, text string, listings ...modelindex.Listing) (*plan.Planner, map[string]*keypool.Pool) {
 	t.Helper()
 	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
 	cfg, _, err := env.Parse("config.yaml", []byte(text))
@@ -61,8 +61,8 @@ func planner(t *testing.T, text string, listings ...catalog.Listing) (*plan.Plan
 			pools[p.ID] = keypool.New(keys, keypool.Cooldowns{Max: 24 * time.Hour}, nil)
 		}
 	}
-	book := catalog.NewBook(listings...)
-	p, err := plan.New(plan.Config{Gateway: cfg, Pools: pools, Book: func() *catalog.Book { return book }, Dialect: plain})
+	book := modelindex.NewBook(listings...)
+	p, err := plan.New(plan.Config{Gateway: cfg, Pools: pools, Book: func() *modelindex.Book { return book }, Dialect: plain})
 	require.NoError(t, err)
 	return p, pools
 }
@@ -75,7 +75,7 @@ func show(c *execute.Chain) string {
 		for _, mark := range []struct {
 			set  bool
 			text string
-		}{{l.Premium, "P"}, {l.Large, "L"}, {l.NoImages, "I"}, {l.Final, "F"}} {
+		}{{l.Premium, "P"}, {l.Large, "L"}, {l.NoImages, "I"}, {l.LastResort, "F"}} {
 			if mark.set {
 				word = append(word, mark.text)
 			}
@@ -100,26 +100,26 @@ func TestPlan(t *testing.T) {
 			"gemini:g-flash+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
 		},
 		"R-086: the default is the premium model while there is a premium key": {
-			contract.Decision{Provider: "gemini", Strict: true}, "gemini:g-pro+P+L",
+			contract.Decision{Provider: "gemini", PinProvider: true}, "gemini:g-pro+P+L",
 		},
-		"R-134: strict is alone": {contract.Decision{Provider: "cerebras", Model: "x", Strict: true, Named: true}, "cerebras:x"},
+		"R-134: strict is alone": {contract.Decision{Provider: "cerebras", Model: "x", PinProvider: true, PinModel: true}, "cerebras:x"},
 		"R-117: a named model moves only to who has the same": {
-			contract.Decision{Provider: "groq", Model: "shared/model", Named: true}, "groq:shared/model openrouter:shared/model",
+			contract.Decision{Provider: "groq", Model: "shared/model", PinModel: true}, "groq:shared/model openrouter:shared/model",
 		},
 		"C-04: a named model that nobody else has stays where it is": {
-			contract.Decision{Provider: "gemini", Model: "gemini-1.5-pro", Named: true}, "gemini:gemini-1.5-pro+L",
+			contract.Decision{Provider: "gemini", Model: "gemini-1.5-pro", PinModel: true}, "gemini:gemini-1.5-pro+L",
 		},
 		"R-128: an agent that nobody insists on is followed by the cloud": {
 			contract.Decision{Agent: "opencode"},
 			"opencode:auto gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F",
 		},
-		"R-154: an agent chooses its model":              {contract.Decision{Agent: "ollama", Strict: true}, "ollama:qwen3:8b"},
-		"R-154: a model that is not there":               {contract.Decision{Agent: "ollama", Model: "ollama-qwen", Strict: true}, "ollama:qwen3:8b"},
-		"R-077: a model that is asked for by name":       {contract.Decision{Agent: "ollama", Model: "phi9", Strict: true, Named: true}, "ollama:phi9"},
+		"R-154: an agent chooses its model":              {contract.Decision{Agent: "ollama", PinProvider: true}, "ollama:qwen3:8b"},
+		"R-154: a model that is not there":               {contract.Decision{Agent: "ollama", Model: "ollama-qwen", PinProvider: true}, "ollama:qwen3:8b"},
+		"R-077: a model that is asked for by name":       {contract.Decision{Agent: "ollama", Model: "phi9", PinProvider: true, PinModel: true}, "ollama:phi9"},
 		"an agent that is the last resort has one turn":  {contract.Decision{Agent: "ollama"}, "ollama:qwen3:8b+F gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first"},
 		"a provider that this dispatcher does not know":  {contract.Decision{Provider: "new", Model: "m"}, "gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F"},
 		"C-25: images go where they are understood":      {contract.Decision{Provider: "gemini", Images: true}, "gemini:g-pro+P+L groq:q-llama+I cerebras:c-llama+I openrouter:o-vision ollama:moondream+F"},
-		"C-25: a named model gets what the client sends": {contract.Decision{Provider: "groq", Model: "shared/model", Named: true, Images: true}, "groq:shared/model openrouter:shared/model"},
+		"C-25: a named model gets what the client sends": {contract.Decision{Provider: "groq", Model: "shared/model", PinModel: true, Images: true}, "groq:shared/model openrouter:shared/model"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -136,13 +136,13 @@ func TestAbsentModels(t *testing.T) {
 	t.Parallel()
 	p := setup(t, providers, someModels...)
 	p.Absent("groq", "q-llama")
-	chain, err := p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true}, false)
+	chain, err := p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", PinProvider: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "groq:shared/model", show(chain))
 	p.Absent("groq", "shared/model")
-	_, err = p.Plan(&contract.Decision{Provider: "groq", Strict: true}, false)
+	_, err = p.Plan(&contract.Decision{Provider: "groq", PinProvider: true}, false)
 	require.Equal(t, fault.Failed, fault.From(err).Kind)
-	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true, Named: true}, false)
+	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", PinProvider: true, PinModel: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "groq:q-llama", show(chain), "who asks by name gets the provider's own word")
 }
@@ -150,7 +150,7 @@ func TestAbsentModels(t *testing.T) {
 func TestNothingToCall(t *testing.T) {
 	t.Parallel()
 	p := setup(t, `providers: [{id: x, url: "http://127.0.0.1:9/v1", key: k}]`)
-	_, err := p.Plan(&contract.Decision{Model: "gone", Catalogue: true}, false)
+	_, err := p.Plan(&contract.Decision{Model: "gone", Configured: true}, false)
 	require.Equal(t, fault.ModelNotFound, fault.From(err).Kind)
 	_, err = p.Plan(&contract.Decision{Provider: "x"}, false)
 	require.Equal(t, fault.Failed, fault.From(err).Kind)
@@ -174,7 +174,7 @@ routing: {priority: [gemini], aliases: {}}
 	p, pools := planner(t, text)
 	pool := pools["gemini"]
 	for _, d := range []contract.Decision{
-		{Provider: "gemini", Strict: true}, {Provider: "gemini", Model: "g-pro", Premium: true}, {Provider: "gemini", Model: "g-pro", Premium: true, Strict: true},
+		{Provider: "gemini", PinProvider: true}, {Provider: "gemini", Model: "g-pro", Premium: true}, {Provider: "gemini", Model: "g-pro", Premium: true, PinProvider: true},
 	} {
 		chain, err := p.Plan(&d, false)
 		require.NoError(t, err)
@@ -182,18 +182,18 @@ routing: {priority: [gemini], aliases: {}}
 	}
 	rest(t, pool, "g-pro", keypool.PremiumKey)
 	for _, d := range []contract.Decision{
-		{Provider: "gemini", Strict: true}, {Provider: "gemini", Model: "g-pro", Premium: true}, {Provider: "gemini", Model: "g-pro", Premium: true, Strict: true},
+		{Provider: "gemini", PinProvider: true}, {Provider: "gemini", Model: "g-pro", Premium: true}, {Provider: "gemini", Model: "g-pro", Premium: true, PinProvider: true},
 	} {
 		chain, err := p.Plan(&d, false)
 		require.NoError(t, err)
 		require.Equal(t, "gemini:g-flash+L", show(chain))
 	}
-	chain, err := p.Plan(&contract.Decision{Provider: "gemini", Model: "g-pro", Premium: true, Strict: true, Named: true}, false)
+	chain, err := p.Plan(&contract.Decision{Provider: "gemini", Model: "g-pro", Premium: true, PinProvider: true, PinModel: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "gemini:g-pro+P+L", show(chain), "what the client asks for by name is not replaced")
 	rest(t, pool, "g-flash", keypool.AnyKey)
 	rest(t, pool, "g-flash", keypool.AnyKey)
-	chain, err = p.Plan(&contract.Decision{Provider: "gemini", Strict: true}, false)
+	chain, err = p.Plan(&contract.Decision{Provider: "gemini", PinProvider: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "gemini:g-pro+P+L", show(chain), "nothing is left, and the client is told how long to wait")
 }
@@ -205,21 +205,21 @@ func TestAbsentModelsComeBack(t *testing.T) {
 providers: [{id: groq, keys: [groq-key-1], default_models: {free: q-llama}}, {id: ollama}]
 routing: {priority: [groq], final_fallback: "", aliases: {}}
 `
-	p := setup(t, text, catalog.Listing{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}}},
-		catalog.Listing{Provider: "ollama", Models: []catalog.Model{{ID: "llama3"}, {ID: "qwen3"}}})
+	p := setup(t, text, modelindex.Listing{Provider: "groq", Models: []modelindex.Model{{ID: "q-llama"}}},
+		modelindex.Listing{Provider: "ollama", Models: []modelindex.Model{{ID: "llama3"}, {ID: "qwen3"}}})
 	p.Absent("groq", "q-llama")
 	chain, err := p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama"}, false)
 	require.NoError(t, err)
 	require.Equal(t, "groq:q-llama", show(chain))
 	p.Absent("ollama", "llama3")
-	chain, err = p.Plan(&contract.Decision{Agent: "ollama", Strict: true}, false)
+	chain, err = p.Plan(&contract.Decision{Agent: "ollama", PinProvider: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "ollama:qwen3", show(chain), "agents have other models too")
 
-	p = setup(t, text, catalog.Listing{Provider: "groq", Models: []catalog.Model{{ID: "q-llama"}}, At: time.Now().Add(time.Minute)})
+	p = setup(t, text, modelindex.Listing{Provider: "groq", Models: []modelindex.Model{{ID: "q-llama"}}, At: time.Now().Add(time.Minute)})
 	p.Absent("groq", "q-llama")
 	p.Absent("groq", "other")
-	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Strict: true}, false)
+	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", PinProvider: true}, false)
 	require.NoError(t, err)
 	require.Equal(t, "groq:q-llama", show(chain))
 }
@@ -231,7 +231,7 @@ func TestStrictAsksAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p.Absent("groq", "q-llama")
 		p.Absent("groq", "shared/model")
-		d := contract.Decision{Provider: "groq", Strict: true}
+		d := contract.Decision{Provider: "groq", PinProvider: true}
 		_, err := p.Plan(&d, false)
 		require.Error(t, err)
 		<-time.After(time.Minute)

@@ -1,4 +1,4 @@
-// Package plan turns a routing decision into the channels that may carry it out: the chain of a catalogue model, or the providers, agents and
+// Package plan turns a routing decision into the channels that may carry it out: the chain of a configured model, or the providers, agents and
 // the last resort that automatic routing may use, in order.
 package plan
 
@@ -9,10 +9,10 @@ import (
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/modelindex"
 	"hydrallm/shared/openai"
 )
 
@@ -20,19 +20,19 @@ import (
 type Config struct {
 	Gateway *config.Config
 	Pools   map[string]*keypool.Pool // by provider
-	Book    func() *catalog.Book     // the models that are known now
+	Book    func() *modelindex.Book  // the models that are known now
 
 	// Dialect gives how a provider is spoken to. routed says that clients do not know which provider it will be, so that their requests have to
-	// be fitted to it; a catalogue model gets them as they are.
+	// be fitted to it; a configured model gets them as they are.
 	Dialect func(p config.Provider, routed bool) dialect.Dialect
 }
 
 // Planner is safe for concurrent use.
 type Planner struct {
-	cfg       Config
-	catalogue map[string]*execute.Chain
-	places    map[string]*place // by provider
-	absent    absent
+	cfg        Config
+	configured map[string]*execute.Chain
+	places     map[string]*place // by provider
+	absent     absent
 }
 
 var _ execute.Planner = (*Planner)(nil)
@@ -50,7 +50,7 @@ type place struct {
 func New(cfg Config) (*Planner, error) {
 	p := &Planner{cfg: cfg, places: map[string]*place{}}
 	var err error
-	if p.catalogue, err = catalogue(cfg); err != nil {
+	if p.configured, err = configured(cfg); err != nil {
 		return nil, err
 	}
 	for _, provider := range cfg.Gateway.Providers {
@@ -84,8 +84,8 @@ func ProviderCircuit(provider string) string { return "provider:" + provider }
 
 // Plan gives the chain for a decision. The error is a *fault.Fault.
 func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error) {
-	if d.Catalogue {
-		chain, ok := p.catalogue[d.Model]
+	if d.Configured {
+		chain, ok := p.configured[d.Model]
 		if !ok {
 			f := fault.New(fault.ModelNotFound, fmt.Sprintf("The model `%s` does not exist", d.Model))
 			f.Param = "model"
@@ -104,10 +104,10 @@ func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error
 // Absent notes that a provider does not have a model that the gateway chose (C-43). It is not chosen again for a while.
 func (p *Planner) Absent(provider, model string) { p.absent.note(provider, model) }
 
-// Chains lists the upstreams of each catalogue model, in order (R-116).
+// Chains lists the upstreams of each configured model, in order (R-116).
 func (p *Planner) Chains() map[string][]string {
-	names := make(map[string][]string, len(p.catalogue))
-	for model, chain := range p.catalogue {
+	names := make(map[string][]string, len(p.configured))
+	for model, chain := range p.configured {
 		for _, link := range chain.Links {
 			names[model] = append(names[model], link.Channel.ID)
 		}

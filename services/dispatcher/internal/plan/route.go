@@ -8,15 +8,15 @@ import (
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // route is the chain of one decision while it is built.
 type route struct {
 	planner  *Planner
 	decision *contract.Decision
-	book     *catalog.Book
+	book     *modelindex.Book
 	stream   bool
 	links    []execute.Link
 	used     []string      // providers that have a link
@@ -31,7 +31,7 @@ func (r *route) build() {
 		return
 	}
 	// There is nothing else, and a model that was missing may be there again.
-	if r.patience = 0; r.decision.Strict {
+	if r.patience = 0; r.decision.PinProvider {
 		r.patience = absentAlone
 	}
 	r.fill()
@@ -40,13 +40,13 @@ func (r *route) build() {
 func (r *route) fill() {
 	d := r.decision
 	if d.Agent != "" {
-		r.agent(d.Agent, d.Model, d.Named)
+		r.agent(d.Agent, d.Model, d.PinModel)
 	} else {
 		r.provider(d.Provider, d.Model, d.Premium)
 	}
 	switch {
-	case d.Strict:
-	case d.Named:
+	case d.PinProvider:
+	case d.PinModel:
 		r.same(d.Model)
 	default:
 		for _, id := range r.planner.cloud() {
@@ -63,7 +63,7 @@ func (r *route) provider(id, model string, premium bool) {
 	if !ok || slices.Contains(r.used, id) {
 		return
 	}
-	if model == "" || !r.decision.Named && (r.missing(at, model) || r.resting(at, model, premium)) {
+	if model == "" || !r.decision.PinModel && (r.missing(at, model) || r.resting(at, model, premium)) {
 		m, ok := r.defaultModel(at)
 		if !ok {
 			return
@@ -94,7 +94,7 @@ func (r *route) resting(at *place, model string, premium bool) bool {
 
 // defaultModel chooses the model of a provider: never one that turned out to be missing (C-43), and if possible one for which a key may be
 // used now, and one that takes images if the request has some.
-func (r *route) defaultModel(at *place) (catalog.Model, bool) {
+func (r *route) defaultModel(at *place) (modelindex.Model, bool) {
 	missing := func(model string) bool { return r.missing(at, model) }
 	blind := func(model string) bool {
 		known, ok := r.book.Find(at.provider.ID, model)
@@ -108,10 +108,10 @@ func (r *route) defaultModel(at *place) (catalog.Model, bool) {
 			return m, true
 		}
 	}
-	return catalog.Model{}, false
+	return modelindex.Model{}, false
 }
 
-func (r *route) choose(at *place, refused func(model string) bool) (catalog.Model, bool) {
+func (r *route) choose(at *place, refused func(model string) bool) (modelindex.Model, bool) {
 	return r.book.Default(at.provider.ID, at.defaults(), r.premiumKey(at), refused)
 }
 
@@ -124,8 +124,8 @@ func (r *route) premium(at *place, model string) bool {
 	return model == d.Premium && model != d.Free
 }
 
-func (p *place) defaults() catalog.Defaults {
-	return catalog.Defaults{Free: p.provider.DefaultModels.Free, Premium: p.provider.DefaultModels.Premium}
+func (p *place) defaults() modelindex.Defaults {
+	return modelindex.Defaults{Free: p.provider.DefaultModels.Free, Premium: p.provider.DefaultModels.Premium}
 }
 
 // premiumKey says whether a premium key of the provider may be used now.
@@ -177,14 +177,14 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 		models = seeing
 	}
 	chosen := discover.Preferred(models, model)
-	if missing := func(m catalog.Model) bool { return r.missing(at, m.ID) }; r.missing(at, chosen) {
+	if missing := func(m modelindex.Model) bool { return r.missing(at, m.ID) }; r.missing(at, chosen) {
 		chosen = discover.Preferred(slices.DeleteFunc(slices.Clone(models), missing), model)
 	}
 	return chosen
 }
 
-func withImages(models []catalog.Model) []catalog.Model {
-	return slices.DeleteFunc(slices.Clone(models), func(m catalog.Model) bool { return !m.Images })
+func withImages(models []modelindex.Model) []modelindex.Model {
+	return slices.DeleteFunc(slices.Clone(models), func(m modelindex.Model) bool { return !m.Images })
 }
 
 // lastResort adds the local fallback, which has no breaker and no budget.
@@ -195,7 +195,7 @@ func (r *route) lastResort() {
 		return
 	}
 	if i := slices.Index(r.used, id); i >= 0 {
-		r.links[i].Final = true
+		r.links[i].LastResort = true
 		return
 	}
 	model := ""
@@ -206,7 +206,7 @@ func (r *route) lastResort() {
 		r.add(at, execute.Link{Model: model})
 	}
 	if i := slices.Index(r.used, id); i >= 0 {
-		r.links[i].Final = true
+		r.links[i].LastResort = true
 	}
 }
 
@@ -215,7 +215,7 @@ func (r *route) add(at *place, l execute.Link) {
 	if r.stream {
 		l.Patch = at.streamed
 	}
-	l.NoImages = r.decision.Images && !r.decision.Named && !r.takesImages(at, l)
+	l.NoImages = r.decision.Images && !r.decision.PinModel && !r.takesImages(at, l)
 	r.links = append(r.links, l)
 	r.used = append(r.used, at.provider.ID)
 }

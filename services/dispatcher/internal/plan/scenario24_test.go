@@ -28,7 +28,7 @@ models:
 	require.NoError(t, err)
 	p, err := plan.New(plan.Config{Gateway: cfg, Book: noModels, Dialect: plain})
 	require.NoError(t, err)
-	chain, err := p.Plan(&contract.Decision{Model: "my-gpt", Catalogue: true}, false)
+	chain, err := p.Plan(&contract.Decision{Model: "my-gpt", Configured: true}, false)
 	require.NoError(t, err)
 	links := chain.Links
 	require.Len(t, links, 2)

@@ -43,7 +43,7 @@ func readDialogue(messages []byte) (d dialogue, ok bool) {
 	return d, ok
 }
 
-// id is the id of a session that this request begins: the hash of its whole history.
+// id is the id of a conversation that this request begins: the hash of its whole history.
 func (d dialogue) id() string {
 	h := d.root
 	var buf []byte

@@ -14,8 +14,8 @@ import (
 	"github.com/tidwall/gjson"
 )
 
-// model is the registry to the letter of R-203..R-207: sessions keep the chains of all their requests, the longest known prefix wins, of two
-// sessions with the same one the last used, chains are bounded, sessions expire and are evicted.
+// model is the registry to the letter of R-203..R-207: conversations keep the chains of all their requests, the longest known prefix wins, of two
+// conversations with the same one the last used, chains are bounded, conversations expire and are evicted.
 type model struct {
 	limit    int
 	sessions []*modelSession
@@ -96,7 +96,7 @@ func chainOf(messages string) (chain []root) {
 	return chain
 }
 
-// The registry that keeps only the first hash of each session gives the ids of the one that keeps whole chains, over long random runs of
+// The registry that keeps only the first hash of each conversation gives the ids of the one that keeps whole chains, over long random runs of
 // growing, branching, cut and forgotten dialogues.
 func TestRegistryEqualsModel(t *testing.T) {
 	t.Parallel()

@@ -25,7 +25,7 @@ var (
 	_ Source = (*Shared)(nil)
 )
 
-// Registry keeps the sessions of this process. The zero value is ready; sessions are lost with it.
+// Registry keeps the conversations of this process. The zero value is ready; conversations are lost with it.
 type Registry struct {
 	table table
 }
@@ -38,42 +38,42 @@ func (r *Registry) ID(_ context.Context, messages []byte) (string, bool) {
 	}
 	s, found := r.table.use(d.root)
 	if !found {
-		s = r.table.add(d.root, session{id: d.id()})
+		s = r.table.add(d.root, affinity{id: d.id()})
 	}
 	return s.id, true
 }
 
-// session is what a table knows of a dialogue.
-type session struct {
+// affinity is what a table knows of a dialogue.
+type affinity struct {
 	root   root
 	id     string
 	used   time.Time
 	synced time.Time // when a shared store agreed, zero if never
 }
 
-// table holds the sessions that were used last.
+// table holds the conversations that were used last.
 type table struct {
 	mu     sync.Mutex
 	limit  int // 0 = MaxSessions
 	order  list.List
-	byRoot map[root]*list.Element // of session, the latest use in front
+	byRoot map[root]*list.Element // of affinity, the latest use in front
 }
 
-// use finds a session and marks it as used now.
-func (t *table) use(r root) (session, bool) {
+// use finds a conversation and marks it as used now.
+func (t *table) use(r root) (affinity, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.find(r)
 }
 
-func (t *table) find(r root) (session, bool) {
+func (t *table) find(r root) (affinity, bool) {
 	e := t.byRoot[r]
 	if e == nil {
-		return session{}, false
+		return affinity{}, false
 	}
-	s, now := e.Value.(session), time.Now()
+	s, now := e.Value.(affinity), time.Now()
 	if now.Sub(s.used) >= MaxIdle {
-		return session{}, false
+		return affinity{}, false
 	}
 	s.used = now
 	e.Value = s
@@ -81,9 +81,9 @@ func (t *table) find(r root) (session, bool) {
 	return s, true
 }
 
-// add stores a new session, unless another request was faster: then it gives that one. So requests that begin the same dialogue at the same
+// add stores a new conversation, unless another request was faster: then it gives that one. So requests that begin the same dialogue at the same
 // time get one id.
-func (t *table) add(r root, s session) session {
+func (t *table) add(r root, s affinity) affinity {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if found, ok := t.find(r); ok {
@@ -92,14 +92,14 @@ func (t *table) add(r root, s session) session {
 	return t.store(r, s)
 }
 
-// set stores a session whatever was there.
-func (t *table) set(r root, s session) {
+// set stores a conversation whatever was there.
+func (t *table) set(r root, s affinity) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.store(r, s)
 }
 
-func (t *table) store(r root, s session) session {
+func (t *table) store(r root, s affinity) affinity {
 	s.root, s.used = r, time.Now()
 	if e := t.byRoot[r]; e != nil {
 		e.Value = s
@@ -116,7 +116,7 @@ func (t *table) store(r root, s session) session {
 	}
 	if t.order.Len() > limit {
 		oldest := t.order.Back()
-		delete(t.byRoot, t.order.Remove(oldest).(session).root)
+		delete(t.byRoot, t.order.Remove(oldest).(affinity).root)
 	}
 	return s
 }

@@ -95,7 +95,7 @@ func TestEviction(t *testing.T) {
 	require.NotEqual(t, ids[1], mustID(t, &r, question(1, rest)))
 }
 
-// another dispatcher uses the session on; the one that was idle does not fall back to what it remembers.
+// another dispatcher uses the conversation on; the one that was idle does not fall back to what it remembers.
 func TestSharedUseKeepsAlive(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -20,14 +20,14 @@ type KV interface {
 }
 
 const (
-	// lag is how old what the store says of a session may be. A dialogue in use costs the store one write per lag and dispatcher, and its
+	// lag is how old what the store says of a conversation may be. A dialogue in use costs the store one write per lag and dispatcher, and its
 	// end is known to that accuracy.
 	lag = 30 * time.Second
 
 	storeTimeout = time.Second // of all operations for one request
 )
 
-// Shared agrees on the sessions with all dispatchers that use the same store, so that the ids of a dialogue do not flap between them (R-210).
+// Shared agrees on the conversations with all dispatchers that use the same store, so that the ids of a dialogue do not flap between them (R-210).
 // The limit MaxSessions bounds what it keeps here; the store bounds its size and the age of its values itself.
 type Shared struct {
 	kv    KV
@@ -58,11 +58,11 @@ func (s *Shared) ID(ctx context.Context, messages []byte) (string, bool) {
 		}
 		return s.table.add(d.root, known).id, true
 	}
-	s.table.set(d.root, session{id: id, synced: time.Now()})
+	s.table.set(d.root, affinity{id: id, synced: time.Now()})
 	return id, true
 }
 
-// stored is the value of a session in the store.
+// stored is the value of a conversation in the store.
 type stored struct {
 	ID   string `json:"id"`
 	Used int64  `json:"used"` // Unix milliseconds of the last use, a lag at most behind

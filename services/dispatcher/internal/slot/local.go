@@ -10,11 +10,11 @@ import (
 // Local counts the calls of this process. The zero value is ready.
 type Local struct {
 	mu     sync.Mutex
-	counts map[string]*Usage
+	counts map[string]*Load
 }
 
-// Claim implements Claimer. It does no I/O, and its only error is ErrBusy.
-func (l *Local) Claim(_ context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
+// Acquire implements Acquirer. It does no I/O, and its only error is ErrBusy.
+func (l *Local) Acquire(_ context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
 	for i, c := range candidates {
 		if skip != nil && skip(i) {
 			continue
@@ -32,9 +32,9 @@ func (l *Local) take(c Candidate) bool {
 	u := l.counts[c.ID]
 	if u == nil {
 		if l.counts == nil {
-			l.counts = map[string]*Usage{}
+			l.counts = map[string]*Load{}
 		}
-		u = &Usage{ID: c.ID}
+		u = &Load{ID: c.ID}
 		l.counts[c.ID] = u
 	}
 	u.Limit = max(0, c.Limit)
@@ -51,11 +51,11 @@ func (l *Local) release(id string) {
 	l.counts[id].Active--
 }
 
-// Active implements Claimer.
-func (l *Local) Active() []Usage {
+// Active implements Acquirer.
+func (l *Local) Active() []Load {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	all := make([]Usage, 0, len(l.counts))
+	all := make([]Load, 0, len(l.counts))
 	for _, u := range l.counts {
 		all = append(all, *u)
 	}
@@ -63,4 +63,4 @@ func (l *Local) Active() []Usage {
 	return all
 }
 
-func byID(a, b Usage) int { return cmp.Compare(a.ID, b.ID) }
+func byID(a, b Load) int { return cmp.Compare(a.ID, b.ID) }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// pool is the part of one limited upstream that belongs to this dispatcher. Callers leave their claims and releases here; one worker at a
-// time brings the store to the same state, and takes slots for all claims that wait by one swap. A release and a claim that meet need no
+// pool is the part of one limited upstream that belongs to this dispatcher. Callers leave their acquisitions and releases here; one worker at a
+// time brings the store to the same state, and takes slots for all that wait by one swap. A release and an acquisition that meet need no
 // swap at all.
 type pool struct {
 	shared  *Shared
@@ -19,7 +19,7 @@ type pool struct {
 	held    int       // slots that calls of this process use; only the worker adds to it, so it stays within stored
 	stored  int       // slots that the store has under our name
 	until   time.Time // end of that lease
-	waiting []*claim
+	waiting []*waiter
 	working bool // a worker runs, or is on its way
 
 	// The last known record. Only the worker uses it, and leave after the last worker.
@@ -28,18 +28,18 @@ type pool struct {
 	known    bool
 }
 
-// claim is a caller that waits for a verdict. All but done is guarded by pool.mu.
-type claim struct {
+// waiter is a caller that waits for a verdict. All but done is guarded by pool.mu.
+type waiter struct {
 	done chan struct{} // closed with the verdict
 	err  error         // nil: granted
 	gone bool          // the caller does not wait any more
 }
 
-// claim takes a slot. The error is ErrBusy, ErrClosed, the end of ctx, or the store's.
-func (p *pool) claim(ctx context.Context, limit int) error {
+// acquire takes a slot. The error is ErrBusy, ErrClosed, the end of ctx, or the store's.
+func (p *pool) acquire(ctx context.Context, limit int) error {
 	p.mu.Lock()
 	p.limit = limit
-	c := &claim{done: make(chan struct{})}
+	c := &waiter{done: make(chan struct{})}
 	p.waiting = append(p.waiting, c)
 	idle := !p.working
 	p.working = true
@@ -55,8 +55,8 @@ func (p *pool) claim(ctx context.Context, limit int) error {
 	}
 }
 
-// abandon ends the wait of a claim; what was granted meanwhile goes back.
-func (p *pool) abandon(ctx context.Context, c *claim) error {
+// abandon ends the wait of an acquisition; what was granted meanwhile goes back.
+func (p *pool) abandon(ctx context.Context, c *waiter) error {
 	p.mu.Lock()
 	c.gone = true
 	granted := false
@@ -83,10 +83,10 @@ func (p *pool) release() {
 	}
 }
 
-func (p *pool) usage() Usage {
+func (p *pool) usage() Load {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return Usage{ID: p.id, Active: p.held, Limit: p.limit}
+	return Load{ID: p.id, Active: p.held, Limit: p.limit}
 }
 
 // due tells whether the lease should be renewed: a third of its time has passed.
@@ -139,7 +139,7 @@ func (p *pool) settle(ctx context.Context) {
 // demand is what the worker has to bring about.
 type demand struct {
 	limit, held, stored int
-	claims              int  // callers that wait
+	waiters             int  // callers that wait
 	due                 bool // the lease must be renewed
 }
 
@@ -148,15 +148,15 @@ func (p *pool) wanted() (d demand, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropGone()
-	d = demand{limit: p.limit, held: p.held, stored: p.stored, claims: len(p.waiting), due: p.due(time.Now())}
-	if d.claims == 0 && d.held == d.stored && !d.due {
+	d = demand{limit: p.limit, held: p.held, stored: p.stored, waiters: len(p.waiting), due: p.due(time.Now())}
+	if d.waiters == 0 && d.held == d.stored && !d.due {
 		p.working = false
 		return d, true
 	}
 	return d, false
 }
 
-// write makes one step: it decides how many claims are granted, writes the new count, and answers. A lost swap is tried again with what
+// write makes one step: it decides how many waiters are granted, writes the new count, and answers. A lost swap is tried again with what
 // the winner wrote; it never means busy.
 func (p *pool) write(ctx context.Context, d demand) error {
 	for {
@@ -166,14 +166,14 @@ func (p *pool) write(ctx context.Context, d demand) error {
 		}
 		now := time.Now()
 		free := d.limit - p.record.others(p.shared.owner, now) - d.held
-		grant := min(max(free, 0), d.claims)
-		if grant < d.claims && !fresh {
+		grant := min(max(free, 0), d.waiters)
+		if grant < d.waiters && !fresh {
 			p.known = false // somebody may have released: only a fresh record may say busy
 			continue
 		}
 		count := d.held + grant
 		if count == d.stored && !d.due {
-			p.granted(d.claims, grant, d.stored, time.Time{})
+			p.granted(d.waiters, grant, d.stored, time.Time{})
 			return nil
 		}
 		until := now.Add(p.shared.ttl)
@@ -182,7 +182,7 @@ func (p *pool) write(ctx context.Context, d demand) error {
 			return err
 		}
 		if won {
-			p.granted(d.claims, grant, count, until)
+			p.granted(d.waiters, grant, count, until)
 			return nil
 		}
 	}
@@ -219,14 +219,14 @@ func (p *pool) swap(ctx context.Context, next record) (won bool, err error) {
 	return true, nil
 }
 
-// granted takes in what the store says now and answers the first claims; zero until means that nothing was written.
-func (p *pool) granted(claims, grant, stored int, until time.Time) {
+// granted takes in what the store says now and answers the first waiters; zero until means that nothing was written.
+func (p *pool) granted(waiters, grant, stored int, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !until.IsZero() {
 		p.stored, p.until = stored, until
 	}
-	p.held += p.answer(claims, grant, ErrBusy)
+	p.held += p.answer(waiters, grant, ErrBusy)
 }
 
 // answer gives the first n callers their verdict: as many as grant get a slot, the rest err. It gives how many slots were taken; callers

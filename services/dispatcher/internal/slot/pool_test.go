@@ -21,7 +21,7 @@ func TestGrantMeetsHangUp(t *testing.T) {
 			p := &pool{shared: &Shared{work: make(chan *pool), done: ended}, held: 2}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			require.ErrorIs(t, p.abandon(ctx, &claim{done: ended, err: c.verdict}), context.Canceled)
+			require.ErrorIs(t, p.abandon(ctx, &waiter{done: ended, err: c.verdict}), context.Canceled)
 			require.Equal(t, c.held, p.held)
 		})
 	}

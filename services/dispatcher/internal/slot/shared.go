@@ -64,32 +64,32 @@ func NewShared(ctx context.Context, kv KV, cfg Config, log *slog.Logger) *Shared
 	return s
 }
 
-// Claim implements Claimer. The error is ErrBusy, ErrClosed, the end of ctx, or what kept the store from answering.
-func (s *Shared) Claim(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
+// Acquire implements Acquirer. The error is ErrBusy, ErrClosed, the end of ctx, or what kept the store from answering.
+func (s *Shared) Acquire(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
 	result := ErrBusy
 	for i, c := range candidates {
 		if skip != nil && skip(i) {
 			continue
 		}
 		if c.Limit <= 0 {
-			lease, _, err := s.unlimited.Claim(ctx, candidates[i:i+1], nil)
+			lease, _, err := s.unlimited.Acquire(ctx, candidates[i:i+1], nil)
 			return lease, i, err
 		}
-		switch err := s.pool(c.ID).claim(ctx, c.Limit); {
+		switch err := s.pool(c.ID).acquire(ctx, c.Limit); {
 		case err == nil:
 			return &Lease{from: s, id: c.ID}, i, nil
 		case errors.Is(err, ErrBusy):
 		case ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return nil, -1, err
 		default:
-			result = fmt.Errorf("claiming a slot of %s: %w", c.ID, err)
+			result = fmt.Errorf("acquiring a slot of %s: %w", c.ID, err)
 		}
 	}
 	return nil, -1, result
 }
 
-// Active implements Claimer.
-func (s *Shared) Active() []Usage {
+// Active implements Acquirer.
+func (s *Shared) Active() []Load {
 	all := s.unlimited.Active()
 	for _, p := range s.all() {
 		all = append(all, p.usage())
@@ -98,7 +98,7 @@ func (s *Shared) Active() []Usage {
 	return all
 }
 
-// Close stops the heartbeat and gives everything back that this process still holds. Calls must have ended by then; a claim gets ErrClosed.
+// Close stops the heartbeat and gives everything back that this process still holds. Calls must have ended by then; an acquisition gets ErrClosed.
 // It gives up at the end of ctx: what is left expires.
 func (s *Shared) Close(ctx context.Context) error {
 	s.cancel()

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// Errors of a claim.
+// Errors of an acquisition.
 var (
 	ErrBusy   = errors.New("every candidate is at its limit")
 	ErrClosed = errors.New("slots are closed")
@@ -19,39 +19,39 @@ type Candidate struct {
 	Limit int // of calls at the same time; 0 means that there is none
 }
 
-// Claimer hands out slots. Implementations are safe for concurrent use.
-type Claimer interface {
-	// Claim takes a slot of the first candidate, in the given order, that is below its limit, and gives its index. Candidates for which skip
+// Acquirer hands out slots. Implementations are safe for concurrent use.
+type Acquirer interface {
+	// Acquire takes a slot of the first candidate, in the given order, that is below its limit, and gives its index. Candidates for which skip
 	// says true are passed over, such as those that the request has tried (R-142); skip may be nil and runs without any lock held. The
 	// error is ErrBusy when nothing is free: no slot is taken then. Any other error means that a limit could not be checked; a candidate
 	// further down is taken in preference to it.
-	Claim(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error)
+	Acquire(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error)
 
-	// Active lists the upstreams that were claimed so far, in the order of their names.
-	Active() []Usage
+	// Active lists the upstreams that were acquired so far, in the order of their names.
+	Active() []Load
 }
 
 var (
-	_ Claimer = (*Local)(nil)
-	_ Claimer = (*Shared)(nil)
+	_ Acquirer = (*Local)(nil)
+	_ Acquirer = (*Shared)(nil)
 )
 
-// Usage is the load of an upstream.
-type Usage struct {
+// Load is the load of an upstream.
+type Load struct {
 	ID     string `json:"id"`
 	Active int    `json:"active"` // calls of this process that run now
 	Limit  int    `json:"limit"`  // 0 means none
 }
 
 // String is the form for logs: active[id]=2/4, or active[id]=2/inf without a limit.
-func (u Usage) String() string {
+func (u Load) String() string {
 	if u.Limit <= 0 {
 		return fmt.Sprintf("active[%s]=%d/inf", u.ID, u.Active)
 	}
 	return fmt.Sprintf("active[%s]=%d/%d", u.ID, u.Active, u.Limit)
 }
 
-// Lease is a slot that a call holds. It must be released; Release is the thing to defer as soon as the claim succeeded, so that a panic
+// Lease is a slot that a call holds. It must be released; Release is the thing to defer as soon as the acquisition succeeded, so that a panic
 // can't keep the slot.
 type Lease struct {
 	from     releaser

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func TestLocal(t *testing.T) {
 	t.Parallel()
-	slottest.Run(t, func(*testing.T) slot.Claimer { return &slot.Local{} })
+	slottest.Run(t, func(*testing.T) slot.Acquirer { return &slot.Local{} })
 }
 
 func TestShared(t *testing.T) {
@@ -41,8 +41,8 @@ func TestShared(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, "active[a]=2/4", slot.Usage{ID: "a", Active: 2, Limit: 4}.String())
-	require.Equal(t, "active[a]=0/inf", slot.Usage{ID: "a"}.String())
+	require.Equal(t, "active[a]=2/4", slot.Load{ID: "a", Active: 2, Limit: 4}.String())
+	require.Equal(t, "active[a]=0/inf", slot.Load{ID: "a"}.String())
 	var none *slot.Lease
 	none.Release()
 }
@@ -71,31 +71,31 @@ func TestLeaseLivesWithItsOwner(t *testing.T) {
 		var m slottest.Memory
 		mute := &slottest.Cuttable{KV: m.Client(time.Millisecond)}
 		first, second := start(t, mute, "first"), start(t, m.Client(time.Millisecond), "second")
-		lease, _, err := first.Claim(t.Context(), one, nil)
+		lease, _, err := first.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 		for range 60 {
 			pass(5 * time.Second)
-			_, _, err := second.Claim(t.Context(), one, nil)
+			_, _, err := second.Acquire(t.Context(), one, nil)
 			require.ErrorIs(t, err, slot.ErrBusy)
 		}
 		mute.Cut(true)
 		pass(slot.DefaultTTL / 3)
-		_, _, err = second.Claim(t.Context(), one, nil)
+		_, _, err = second.Acquire(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		pass(slot.DefaultTTL)
-		other, _, err := second.Claim(t.Context(), one, nil)
+		other, _, err := second.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 
 		// The first comes back, ends its call, and does not disturb the second.
 		mute.Cut(false)
 		lease.Release()
 		pass(slot.DefaultTTL)
-		_, _, err = first.Claim(t.Context(), one, nil)
+		_, _, err = first.Acquire(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		other.Release()
 		synctest.Wait()
 		pass(10 * time.Millisecond)
-		again, _, err := first.Claim(t.Context(), one, nil)
+		again, _, err := first.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 		again.Release()
 		stop(t, first, second)
@@ -108,11 +108,11 @@ func TestStoreForgets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m slottest.Memory
 		first, second := start(t, m.Client(0), "first"), start(t, m.Client(0), "second")
-		lease, _, err := first.Claim(t.Context(), one, nil)
+		lease, _, err := first.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 		m.Clear()
 		pass(slot.DefaultTTL)
-		_, _, err = second.Claim(t.Context(), one, nil)
+		_, _, err = second.Acquire(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		lease.Release()
 		stop(t, first, second)
@@ -128,17 +128,17 @@ func TestStoreOutOfReach(t *testing.T) {
 		kv := &slottest.Cuttable{KV: m.Client(0)}
 		s := start(t, kv, "first")
 		kv.Cut(true)
-		_, index, err := s.Claim(t.Context(), one, nil)
+		_, index, err := s.Acquire(t.Context(), one, nil)
 		require.ErrorIs(t, err, slottest.ErrCut)
 		require.NotErrorIs(t, err, slot.ErrBusy)
 		require.Equal(t, -1, index)
-		lease, index, err := s.Claim(t.Context(), append(one[:1:1], slot.Candidate{ID: "b"}), nil)
+		lease, index, err := s.Acquire(t.Context(), append(one[:1:1], slot.Candidate{ID: "b"}), nil)
 		require.NoError(t, err)
 		require.Equal(t, 1, index)
 		lease.Release()
 
 		kv.Cut(false)
-		lease, _, err = s.Claim(t.Context(), one, nil)
+		lease, _, err = s.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 		kv.Cut(true)
 		lease.Release() // can't be written now
@@ -157,21 +157,21 @@ func TestUnreadableRecord(t *testing.T) {
 		var m slottest.Memory
 		m.Put("slot.YQ", []byte("junk"))
 		s := start(t, m.Client(0), "first")
-		_, _, err := s.Claim(t.Context(), one, nil)
+		_, _, err := s.Acquire(t.Context(), one, nil)
 		require.ErrorContains(t, err, "reading a record of slots")
 		stop(t, s)
 	})
 }
 
 // SLOT-03: a caller that gave up takes no slot, however the grant and the hang-up meet.
-func TestHangUpDuringClaim(t *testing.T) {
+func TestHangUpDuringAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var m slottest.Memory
 		s := start(t, m.Client(10*time.Millisecond), "first")
 		for wait := range 60 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(wait)*time.Millisecond)
-			lease, _, err := s.Claim(ctx, one, nil)
+			lease, _, err := s.Acquire(ctx, one, nil)
 			if err != nil {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 			}
@@ -185,8 +185,8 @@ func TestHangUpDuringClaim(t *testing.T) {
 	})
 }
 
-// Claims that come together share a swap, and a release that meets a claim needs none.
-func TestClaimsShareSwaps(t *testing.T) {
+// Acquisitions that come together share a swap, and a release that meets an acquisition needs none.
+func TestAcquisitionsShareSwaps(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var m slottest.Memory
@@ -196,7 +196,7 @@ func TestClaimsShareSwaps(t *testing.T) {
 		var wg sync.WaitGroup
 		for range 100 {
 			wg.Go(func() {
-				if lease, _, err := s.Claim(t.Context(), many, nil); err == nil {
+				if lease, _, err := s.Acquire(t.Context(), many, nil); err == nil {
 					leases <- lease
 				}
 			})
@@ -214,19 +214,19 @@ func TestClaimsShareSwaps(t *testing.T) {
 	})
 }
 
-// Close gives back what is left, refuses claims, and lets late releases pass.
+// Close gives back what is left, refuses acquisitions, and lets late releases pass.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var m slottest.Memory
 		first, second := start(t, m.Client(time.Millisecond), "first"), start(t, m.Client(time.Millisecond), "second")
-		lease, _, err := first.Claim(t.Context(), one, nil)
+		lease, _, err := first.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 		stop(t, first)
-		other, _, err := second.Claim(t.Context(), one, nil)
+		other, _, err := second.Acquire(t.Context(), one, nil)
 		require.NoError(t, err)
 		lease.Release()
-		_, _, err = first.Claim(t.Context(), one, nil)
+		_, _, err = first.Acquire(t.Context(), one, nil)
 		require.ErrorIs(t, err, slot.ErrClosed)
 		other.Release()
 		stop(t, second)
@@ -234,15 +234,15 @@ func TestClose(t *testing.T) {
 	})
 }
 
-// A claim that waits for the store when the process stops is told so.
-func TestCloseDuringClaim(t *testing.T) {
+// An acquisition that waits for the store when the process stops is told so.
+func TestCloseDuringAcquire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var m slottest.Memory
 		s := start(t, m.Client(time.Second), "first")
 		result := make(chan error, 1)
 		go func() {
-			_, _, err := s.Claim(t.Context(), one, nil)
+			_, _, err := s.Acquire(t.Context(), one, nil)
 			result <- err
 		}()
 		pass(1500 * time.Millisecond)
@@ -258,7 +258,7 @@ func BenchmarkLocal(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			lease, _, err := l.Claim(b.Context(), candidates, nil)
+			lease, _, err := l.Acquire(b.Context(), candidates, nil)
 			if err != nil {
 				b.Error(err)
 				return
@@ -276,7 +276,7 @@ func BenchmarkShared(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			lease, _, err := s.Claim(b.Context(), candidates, nil)
+			lease, _, err := s.Acquire(b.Context(), candidates, nil)
 			if err != nil {
 				b.Error(err)
 				return

@@ -12,7 +12,7 @@ import (
 func (f *Filter) appendChunk(dst []byte, e *openai.Event, choicesChanged bool) []byte {
 	c := &f.chunk
 	if !choicesChanged && !c.NullError && f.opts.Model == "" && c.HasChoices {
-		if sound(e) {
+		if wellformed(e) {
 			return append(dst, e.Raw...)
 		}
 		return openai.AppendData(dst, c.Data)

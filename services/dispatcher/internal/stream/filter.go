@@ -65,7 +65,7 @@ func (f *Filter) Event(dst []byte, e openai.Event) Step {
 		return step
 	}
 	if e.Data == nil {
-		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut && !e.Odd {
+		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut && !e.Noncanonical {
 			step.Out = append(dst, e.Raw...) // a comment stays one (SSE-04)
 		}
 		return step
@@ -76,7 +76,7 @@ func (f *Filter) Event(dst []byte, e openai.Event) Step {
 		return step
 	case openai.IsDone(data):
 		f.done, step.Done = true, true
-		if sound(&e) && len(e.Data) == len("[DONE]") { // with spaces around it, some clients take it for JSON
+		if wellformed(&e) && len(e.Data) == len("[DONE]") { // with spaces around it, some clients take it for JSON
 			f.doneRaw = bytes.Clone(e.Raw)
 		}
 		return step
@@ -84,7 +84,7 @@ func (f *Filter) Event(dst []byte, e openai.Event) Step {
 	f.chunk.Parse(data)
 	if !f.chunk.Valid && !utf8.Valid(data) { // such text must not go on as it is
 		data = bytes.ToValidUTF8(data, replacement)
-		e.Odd = true
+		e.Noncanonical = true
 		f.chunk.Parse(data)
 	}
 	switch {
@@ -116,8 +116,8 @@ func (f *Filter) namedError(data []byte) []byte {
 	return append(out, '}')
 }
 
-// sound says that an event may pass as it came, if its data may.
-func sound(e *openai.Event) bool { return e.Lines == 1 && !e.Odd && !e.Cut }
+// wellformed says that an event may pass as it came, if its data may.
+func wellformed(e *openai.Event) bool { return e.Lines == 1 && !e.Noncanonical && !e.Cut }
 
 // valid takes a chunk that reports no error.
 func (f *Filter) valid(step Step, e *openai.Event) Step {

@@ -30,7 +30,7 @@ func TestContentInParts(t *testing.T) {
 		"behind other thought": {`{"reasoning":"y","content":[{"type":"thinking","thinking":"x"}]}`, stream.Options{Model: "m"}, `{"reasoning_content":"yx"}`},
 		"thoughts are removed": {`{"content":[` + thoughtPart + `,` + textPart + `]}`, stream.Options{Model: "m", Think: stream.ThinkStrip}, `{"content":"c\""}`},
 		"another kind of part": {`{"content":[` + textPart + `,{"type":"reference","reference_ids":[1]}]}`, stream.Options{Model: "m"}, ""},
-		"a catalogue model":    {`{"content":[` + thoughtPart + `]}`, stream.Options{}, ""},
+		"a configured model":   {`{"content":[` + thoughtPart + `]}`, stream.Options{}, ""},
 		"its tags are split":   {`{"content":[` + thoughtPart + `]}`, stream.Options{Think: stream.ThinkSplit}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDetailedReasoning(t *testing.T) {
 	}
 }
 
-// What vendors report on themselves is not for the clients of routed requests, whose usage says the same; a catalogue model's answer keeps it.
+// What vendors report on themselves is not for the clients of routed requests, whose usage says the same; a configured model's answer keeps it.
 func TestPrivateMembers(t *testing.T) {
 	t.Parallel()
 	text := `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],` +

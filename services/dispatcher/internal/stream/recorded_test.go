@@ -64,7 +64,7 @@ func TestEveryRecordedStream(t *testing.T) {
 	}
 }
 
-// The same with catalogue models: think tags off, no name, and a usage only for who asks. Those that need no repair keep every byte (C-22).
+// The same with configured models: think tags off, no name, and a usage only for who asks. Those that need no repair keep every byte (C-22).
 func TestEveryRecordedStreamAsItIs(t *testing.T) {
 	t.Parallel()
 	unchanged := 0

@@ -13,7 +13,7 @@ import (
 // was asked for, and [DONE]. A body that is no answer gives an error event.
 func Synthesize(dst, body []byte, opts Options) []byte {
 	f := NewFilter(opts)
-	step := f.Event(dst, openai.Event{Data: body, Lines: 1, Odd: true})
+	step := f.Event(dst, openai.Event{Data: body, Lines: 1, Noncanonical: true})
 	out, err := f.End(step.Out)
 	if err != nil {
 		return fault.New(fault.Failed, "The upstream's answer can't be read").AppendEvent(out)
@@ -88,7 +88,7 @@ func (w *wholeChoice) delta(dst []byte, members, more string) []byte {
 		more += `,"finish_reason":null`
 	}
 	piece := bytes.Clone(w.filter.ownChunk(`"choices":[{"index":`, strconv.Itoa(w.index), `,"delta":{`, members, `}`, more, `}]`))
-	return w.filter.Event(dst, openai.Event{Data: piece, Lines: 1, Odd: true}).Out
+	return w.filter.Event(dst, openai.Event{Data: piece, Lines: 1, Noncanonical: true}).Out
 }
 
 // indexed gives each call of a whole answer its index.

@@ -29,7 +29,7 @@ type Publisher interface {
 var ErrStopped = errors.New("usage recorder is stopped")
 
 type record struct {
-	usage contract.Usage
+	usage contract.RequestRecord
 	done  chan<- error
 }
 
@@ -51,7 +51,7 @@ func NewRecorder(pub Publisher) *Recorder {
 }
 
 // Record returns when the fact is stored or can't be.
-func (r *Recorder) Record(ctx context.Context, u contract.Usage) error {
+func (r *Recorder) Record(ctx context.Context, u contract.RequestRecord) error {
 	done := make(chan error, 1)
 	if err := r.enqueue(ctx, record{usage: u, done: done}); err != nil {
 		return err

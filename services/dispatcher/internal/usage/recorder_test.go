@@ -44,14 +44,14 @@ func TestFactsOfTheSameMomentShareAMessage(t *testing.T) {
 		r := usage.NewRecorder(&s)
 		var wg sync.WaitGroup
 		for i := range 50 {
-			wg.Go(func() { require.NoError(t, r.Record(t.Context(), contract.Usage{Total: int64(i)})) })
+			wg.Go(func() { require.NoError(t, r.Record(t.Context(), contract.RequestRecord{Total: int64(i)})) })
 		}
 		wg.Wait()
 		r.Stop()
 		require.Len(t, s.msgs, 1)
 		var sum int64
 		for line := range bytes.Lines(s.msgs[0]) {
-			var u contract.Usage
+			var u contract.RequestRecord
 			require.NoError(t, json.Unmarshal(line, &u))
 			sum += u.Total
 		}
@@ -65,10 +65,10 @@ func TestRecordReportsWhatHappened(t *testing.T) {
 		s := store{err: errors.New("stream is gone")}
 		r := usage.NewRecorder(&s)
 		start := time.Now()
-		require.ErrorIs(t, r.Record(t.Context(), contract.Usage{}), s.err)
+		require.ErrorIs(t, r.Record(t.Context(), contract.RequestRecord{}), s.err)
 		require.Less(t, time.Since(start), time.Second)
 		r.Stop()
 		r.Stop()
-		require.ErrorIs(t, r.Record(t.Context(), contract.Usage{}), usage.ErrStopped)
+		require.ErrorIs(t, r.Record(t.Context(), contract.RequestRecord{}), usage.ErrStopped)
 	})
 }

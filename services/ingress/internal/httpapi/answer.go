@@ -89,7 +89,7 @@ func (a *API) whole(x *exchange, parts [][]byte, size int) {
 		x.Response.SetBodyRaw(parts[0])
 		return
 	}
-	x.Response.SetBodyStream(&patientBody{parts: parts, writer: patientWriter{conn: x.Conn()}}, size)
+	x.Response.SetBodyStream(&deadlineBody{parts: parts, writer: deadlineWriter{conn: x.Conn()}}, size)
 }
 
 // credit is how much of an answer its worker knows to be taken.

@@ -130,7 +130,7 @@ func TestPatientWriter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
-		w := patientWriter{conn: conn}
+		w := deadlineWriter{conn: conn}
 		var wg sync.WaitGroup
 		defer wg.Wait()
 		wg.Go(func() {

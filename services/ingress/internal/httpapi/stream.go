@@ -19,7 +19,7 @@ type stream struct {
 	pend   *pending.Request
 	span   trace.Span
 	status int
-	writer patientWriter
+	writer deadlineWriter
 
 	taken  uint64
 	done   credit
@@ -30,7 +30,7 @@ type stream struct {
 
 // stream sets the body of the response.
 func (a *API) stream(x *exchange, pend *pending.Request, span trace.Span) {
-	s := &stream{api: a, pend: pend, span: span, status: x.Response.StatusCode(), writer: patientWriter{conn: x.Conn()}}
+	s := &stream{api: a, pend: pend, span: span, status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()}}
 	pend.SendPings()
 	if !x.Request.Header.IsHTTP11() {
 		x.hijack(s)

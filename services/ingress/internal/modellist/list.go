@@ -7,15 +7,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 // List is the list as it is now. It may be read by many while one goroutine updates it.
 type List struct {
-	catalogue []Model
-	providers []Provider
-	created   int64
-	current   atomic.Pointer[answers]
+	configured []Model
+	providers  []Provider
+	created    int64
+	current    atomic.Pointer[answers]
 }
 
 // answers are encoded once and never changed.
@@ -24,11 +24,11 @@ type answers struct {
 	byID map[string][]byte // parts of list
 }
 
-// New makes the list of an empty catalogue. Models come first and win over others with the same id (R-050); without providers nothing else is
+// New makes the list of an empty model index. Models come first and win over others with the same id (R-050); without providers nothing else is
 // listed.
 func New(models []Model, providers []Provider, now time.Time) *List {
-	l := &List{catalogue: models, providers: providers, created: now.Unix()}
-	l.Update(catalog.NewBook())
+	l := &List{configured: models, providers: providers, created: now.Unix()}
+	l.Update(modelindex.NewBook())
 	return l
 }
 
@@ -42,9 +42,9 @@ func (l *List) Find(id string) (body []byte, ok bool) {
 }
 
 // Update takes in what has been discovered. Only the models of configured providers are listed.
-func (l *List) Update(book *catalog.Book) {
+func (l *List) Update(book *modelindex.Book) {
 	e := encoder{created: l.created, list: []byte(`{"object":"list","data":[`), at: map[string]place{}}
-	for _, m := range l.catalogue {
+	for _, m := range l.configured {
 		e.add(m)
 	}
 	if len(l.providers) > 0 {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/shared/catalog"
+	"hydrallm/shared/modelindex"
 )
 
 type listed struct {
@@ -53,12 +53,12 @@ func (l listed) model(t *testing.T, id string) Model {
 }
 
 // R-046: nothing but the configuration, when that is all there is.
-func TestCatalogueOnly(t *testing.T) {
+func TestConfiguredOnly(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	require.Equal(t, `{"object":"list","data":[]}`, string(New(nil, nil, now).All())) // URL-04
 	l := New([]Model{{ID: "m", OwnedBy: "x"}, {ID: "n", OwnedBy: "y"}, {ID: "m", OwnedBy: "z"}}, nil, now)
-	l.Update(catalog.NewBook(catalog.Listing{Provider: "p", Models: []catalog.Model{{ID: "a"}}}))
+	l.Update(modelindex.NewBook(modelindex.Listing{Provider: "p", Models: []modelindex.Model{{ID: "a"}}}))
 	all := read(t, l)
 	require.Equal(t, []string{"m", "n"}, all.ids())
 	require.Equal(t, "x", all.Data[0].OwnedBy)
@@ -70,7 +70,7 @@ var providers = []Provider{
 	{ID: "gemini"},
 	{ID: "groq"},
 	{ID: "cerebras"},
-	{ID: "vendor", Defaults: catalog.Defaults{Free: "ns/default"}},
+	{ID: "vendor", Defaults: modelindex.Defaults{Free: "ns/default"}},
 	{ID: "ollama", Agent: true},
 	{ID: "second-box", Agent: true},
 }
@@ -106,16 +106,16 @@ func TestVirtualModels(t *testing.T) {
 func TestDiscoveredModels(t *testing.T) {
 	t.Parallel()
 	l := New([]Model{{ID: "vendor/ns/b:tag", OwnedBy: "hydrallm", Tier: "standard"}}, providers, time.Now())
-	book := catalog.NewBook(
-		catalog.Listing{Provider: "vendor", Models: []catalog.Model{
+	book := modelindex.NewBook(
+		modelindex.Listing{Provider: "vendor", Models: []modelindex.Model{
 			{ID: "ns/b:tag", Tier: "free"},
 			{ID: "ns/default", Name: "The Default", Tier: "premium", Window: 4096, Images: true},
 			{ID: "auto", Tier: "free"},
 			{ID: "emb", Embedding: true},
 			{ID: "emb", Name: "again"},
 		}},
-		catalog.Listing{Provider: "ollama", Models: []catalog.Model{{ID: "Qwen3:8b", Tier: "free", Window: 8192}}},
-		catalog.Listing{Provider: "stranger", Models: []catalog.Model{{ID: "x"}}},
+		modelindex.Listing{Provider: "ollama", Models: []modelindex.Model{{ID: "Qwen3:8b", Tier: "free", Window: 8192}}},
+		modelindex.Listing{Provider: "stranger", Models: []modelindex.Model{{ID: "x"}}},
 	)
 	l.Update(book)
 	all := read(t, l)
@@ -138,16 +138,16 @@ func TestDiscoveredModels(t *testing.T) {
 	require.Equal(t, Capabilities{MaxTokens: new(8192)}, m.Capabilities)
 	require.Equal(t, "For embeddings", all.model(t, "vendor/emb").Description)
 
-	l.Update(catalog.NewBook())
+	l.Update(modelindex.NewBook())
 	require.Len(t, read(t, l).Data, 8, "what is gone is gone")
 }
 
-func thousands(n int) *catalog.Book {
-	var models []catalog.Model
+func thousands(n int) *modelindex.Book {
+	var models []modelindex.Model
 	for i := range n {
-		models = append(models, catalog.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Name: "Some Model", Tier: "free", Window: 131072})
+		models = append(models, modelindex.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Name: "Some Model", Tier: "free", Window: 131072})
 	}
-	return catalog.NewBook(catalog.Listing{Provider: "vendor", Models: models})
+	return modelindex.NewBook(modelindex.Listing{Provider: "vendor", Models: models})
 }
 
 func TestThousandsOfModels(t *testing.T) {

@@ -3,8 +3,8 @@ package modellist
 import (
 	"strings"
 
-	"hydrallm/shared/catalog"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
 )
 
 // Model is an entry of the list.
@@ -37,7 +37,7 @@ const (
 type Provider struct {
 	ID       string
 	Agent    bool // a local engine
-	Defaults catalog.Defaults
+	Defaults modelindex.Defaults
 }
 
 // agentPrefix begins the ids of the models of agents.
@@ -73,7 +73,7 @@ func automatic() Model {
 }
 
 // automatic is the entry that leaves the choice of the model to the provider. Where nothing is laid down, it can what its default model can.
-func (p Provider) automatic(book *catalog.Book) Model {
+func (p Provider) automatic(book *modelindex.Book) Model {
 	m := Model{
 		ID: p.id("auto"), OwnedBy: p.owner(), DisplayName: p.ID + ", automatic", Description: "The gateway chooses among the models of " + p.ID,
 	}
@@ -95,7 +95,7 @@ func (p Provider) automatic(book *catalog.Book) Model {
 }
 
 // discovered is the entry of a model that discovery found.
-func (p Provider) discovered(found catalog.Model) Model {
+func (p Provider) discovered(found modelindex.Model) Model {
 	m := Model{ID: p.id(found.ID), OwnedBy: p.owner(), DisplayName: found.Name, Tier: found.Tier, Capabilities: capabilities(found)}
 	if m.DisplayName == "" {
 		m.DisplayName = found.ID
@@ -107,7 +107,7 @@ func (p Provider) discovered(found catalog.Model) Model {
 }
 
 // capabilities gives what the provider told.
-func capabilities(m catalog.Model) Capabilities {
+func capabilities(m modelindex.Model) Capabilities {
 	var c Capabilities
 	if m.Window > 0 {
 		c.MaxTokens = new(m.Window)

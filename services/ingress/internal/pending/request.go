@@ -29,16 +29,16 @@ type Request struct {
 	mu      sync.Mutex
 	changed sync.Cond // on mu: something is there for Head or Next
 
-	attempt uint64 // frames of older attempts are ignored
-	next    uint64 // sequence number of the next frame of attempt
-	head    []byte // nil until the answer is committed
-	queue   [][]byte
-	queued  int
-	ended   bool
-	err     error
-	ping    bool // the client should get a sign of life
-	pings   bool // the answer is a stream that can carry one
-	working bool // the worker showed itself without data: it may wait for credit that was lost
+	delivery uint64 // frames of older deliveries are ignored
+	next     uint64 // sequence number of the next frame of delivery
+	head     []byte // nil until the answer is committed
+	queue    [][]byte
+	queued   int
+	ended    bool
+	err      error
+	ping     bool // the client should get a sign of life
+	pings    bool // the answer is a stream that can carry one
+	working  bool // the worker showed itself without data: it may wait for credit that was lost
 
 	// For the sweep.
 	heard     bool // a frame came since the last sweep
@@ -133,18 +133,18 @@ func (r *Request) deliver(msg []byte) (wanted bool, err error) {
 
 // accept must be called with mu held.
 func (r *Request) accept(f contract.Frame) error {
-	if f.Attempt < r.attempt || r.ended {
+	if f.Delivery < r.delivery || r.ended {
 		return nil
 	}
 	if f.Kind == contract.FrameWorking {
 		r.heard, r.working = true, r.head != nil
 		return nil
 	}
-	if f.Attempt > r.attempt {
+	if f.Delivery > r.delivery {
 		if r.head != nil {
-			return nil // only one attempt may answer
+			return nil // only one delivery may answer
 		}
-		r.fence(f.Attempt)
+		r.fence(f.Delivery)
 	}
 	r.heard = true
 	switch {
@@ -177,26 +177,26 @@ func (r *Request) enqueue(data []byte) error {
 	return nil
 }
 
-// fence makes attempt the only one that may answer. It must be called with mu held and before the commit.
-func (r *Request) fence(attempt uint64) { r.attempt, r.next = attempt, 0 }
+// fence makes delivery the only one that may answer. It must be called with mu held and before the commit.
+func (r *Request) fence(delivery uint64) { r.delivery, r.next = delivery, 0 }
 
-// claim decides about a redelivery (delivery rule 3). An error means that the request has just failed with it.
-func (r *Request) claim(attempt uint64) (contract.Verdict, error) {
+// askFence decides about a redelivery (delivery rule 3). An error means that the request has just failed with it.
+func (r *Request) askFence(delivery uint64) (contract.FenceDecision, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.err != nil || r.ended:
-		return contract.VerdictStop, nil
-	case r.head != nil && attempt > r.attempt:
+		return contract.FenceStop, nil
+	case r.head != nil && delivery > r.delivery:
 		// The message came back, so the worker that answers has died.
 		r.failLocked(ErrDied)
-		return contract.VerdictStop, ErrDied
-	case r.head != nil || attempt < r.attempt:
-		return contract.VerdictStop, nil
+		return contract.FenceStop, ErrDied
+	case r.head != nil || delivery < r.delivery:
+		return contract.FenceStop, nil
 	}
 	r.heard = true
-	r.fence(attempt)
-	return contract.VerdictRun, nil
+	r.fence(delivery)
+	return contract.FenceRun, nil
 }
 
 // fail ends the request with err. It is false when the answer has ended already, one way or the other.

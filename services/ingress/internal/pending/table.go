@@ -41,7 +41,7 @@ type Table struct {
 	shards  [shardCount]shard
 	size    atomic.Int64
 	failed  func(error) // told about every failure
-	strays  strays
+	orphans orphans
 }
 
 type shard struct {
@@ -97,7 +97,7 @@ func (t *Table) find(rid string) *Request {
 func (t *Table) Deliver(rid string, msg []byte) {
 	r := t.find(rid)
 	if r == nil {
-		t.stray(rid, msg)
+		t.orphan(rid, msg)
 		return
 	}
 	switch wanted, err := r.deliver(msg); {
@@ -105,17 +105,17 @@ func (t *Table) Deliver(rid string, msg []byte) {
 		t.report(r, err)
 		t.cancel(rid)
 	case !wanted:
-		t.stray(rid, msg)
+		t.orphan(rid, msg)
 	}
 }
 
-// Claim decides whether the delivery counted attempt may run.
-func (t *Table) Claim(rid string, attempt uint64) contract.Verdict {
+// Fence decides whether the delivery counted delivery may run.
+func (t *Table) Fence(rid string, delivery uint64) contract.FenceDecision {
 	r := t.find(rid)
 	if r == nil {
-		return contract.VerdictStop
+		return contract.FenceStop
 	}
-	verdict, err := r.claim(attempt)
+	verdict, err := r.askFence(delivery)
 	if err != nil {
 		t.report(r, err)
 		t.cancel(rid)

@@ -64,14 +64,14 @@ func setup() *bench {
 }
 
 // f makes a message of one frame.
-func f(kind contract.FrameKind, attempt, seq uint64, payload string) []byte {
-	return contract.AppendFrame(nil, contract.Frame{Kind: kind, Attempt: attempt, Seq: seq, Payload: []byte(payload)})
+func f(kind contract.FrameKind, delivery, seq uint64, payload string) []byte {
+	return contract.AppendFrame(nil, contract.Frame{Kind: kind, Delivery: delivery, Seq: seq, Payload: []byte(payload)})
 }
 
-func head(attempt uint64) []byte                { return f(contract.FrameHead, attempt, 0, "{}") }
-func data(attempt, seq uint64, t string) []byte { return f(contract.FrameData, attempt, seq, t) }
-func end(attempt, seq uint64) []byte            { return f(contract.FrameEnd, attempt, seq, "{}") }
-func working() []byte                           { return f(contract.FrameWorking, 1, 0, "") }
+func head(delivery uint64) []byte                { return f(contract.FrameHead, delivery, 0, "{}") }
+func data(delivery, seq uint64, t string) []byte { return f(contract.FrameData, delivery, seq, t) }
+func end(delivery, seq uint64) []byte            { return f(contract.FrameEnd, delivery, seq, "{}") }
+func working() []byte                            { return f(contract.FrameWorking, 1, 0, "") }
 
 // read takes the whole answer out of a request.
 func read(r *pending.Request) (string, error) {
@@ -96,28 +96,28 @@ func TestFrames(t *testing.T) {
 		want   string
 		err    error
 	}{
-		"in order":                              {[][]byte{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}, "ab", nil},
-		"working frames anywhere":               {[][]byte{working(), head(1), working(), data(1, 1, "a"), working(), end(1, 2)}, "a", nil},
-		"duplicates are dropped":                {[][]byte{head(1), head(1), data(1, 1, "a"), data(1, 1, "a"), head(1), end(1, 2), end(1, 2)}, "a", nil},
-		"nothing after the end":                 {[][]byte{head(1), end(1, 1), data(1, 2, "x")}, "", nil},
-		"a gap after the head":                  {[][]byte{head(1), data(1, 1, "a"), data(1, 3, "c"), end(1, 4)}, "a", pending.ErrGap},
-		"a gap before the end":                  {[][]byte{head(1), end(1, 2)}, "", pending.ErrGap},
-		"a lost head":                           {[][]byte{data(1, 1, "a"), end(1, 2)}, "", pending.ErrGap},
-		"data without a head":                   {[][]byte{data(1, 0, "a")}, "", pending.ErrMalformed},
-		"an end without a head":                 {[][]byte{end(1, 0)}, "", pending.ErrMalformed},
-		"two heads":                             {[][]byte{head(1), f(contract.FrameHead, 1, 1, "{}")}, "", pending.ErrMalformed},
-		"no frame":                              {[][]byte{head(1), []byte("xx")}, "", pending.ErrMalformed},
-		"more after the end in one message":     {[][]byte{head(1), append(end(1, 1), data(1, 2, "x")...)}, "", nil},
-		"an older attempt is ignored":           {[][]byte{head(2), data(1, 1, "old"), data(2, 1, "new"), end(1, 2), end(2, 2)}, "new", nil},
-		"a newer attempt does not break in":     {[][]byte{head(1), head(2), data(2, 1, "new"), data(1, 1, "old"), end(1, 2)}, "old", nil},
-		"a newer attempt before the commit":     {[][]byte{working(), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
-		"a message with several frames":         {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), end(1, 2)}, nil)}, "a", nil},
-		"a gap inside of a message":             {[][]byte{bytes.Join([][]byte{head(1), data(1, 2, "a"), end(1, 3)}, nil)}, "", pending.ErrGap},
-		"what came before a gap is not lost":    {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), data(1, 3, "c")}, nil)}, "a", pending.ErrGap},
-		"empty data is data":                    {[][]byte{head(1), data(1, 1, ""), end(1, 2)}, "", nil},
-		"more than the client can be owed":      {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window+bus.Window/2+1)))}, "", pending.ErrOverflow},
-		"as much as a worker may send ahead":    {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window))), end(1, 2)}, string(make([]byte, bus.Window)), nil},
-		"a fenced attempt can't break anything": {[][]byte{head(2), f(contract.FrameData, 1, 77, "x"), data(2, 1, "a"), end(2, 2)}, "a", nil},
+		"in order":                               {[][]byte{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}, "ab", nil},
+		"working frames anywhere":                {[][]byte{working(), head(1), working(), data(1, 1, "a"), working(), end(1, 2)}, "a", nil},
+		"duplicates are dropped":                 {[][]byte{head(1), head(1), data(1, 1, "a"), data(1, 1, "a"), head(1), end(1, 2), end(1, 2)}, "a", nil},
+		"nothing after the end":                  {[][]byte{head(1), end(1, 1), data(1, 2, "x")}, "", nil},
+		"a gap after the head":                   {[][]byte{head(1), data(1, 1, "a"), data(1, 3, "c"), end(1, 4)}, "a", pending.ErrGap},
+		"a gap before the end":                   {[][]byte{head(1), end(1, 2)}, "", pending.ErrGap},
+		"a lost head":                            {[][]byte{data(1, 1, "a"), end(1, 2)}, "", pending.ErrGap},
+		"data without a head":                    {[][]byte{data(1, 0, "a")}, "", pending.ErrMalformed},
+		"an end without a head":                  {[][]byte{end(1, 0)}, "", pending.ErrMalformed},
+		"two heads":                              {[][]byte{head(1), f(contract.FrameHead, 1, 1, "{}")}, "", pending.ErrMalformed},
+		"no frame":                               {[][]byte{head(1), []byte("xx")}, "", pending.ErrMalformed},
+		"more after the end in one message":      {[][]byte{head(1), append(end(1, 1), data(1, 2, "x")...)}, "", nil},
+		"an older delivery is ignored":           {[][]byte{head(2), data(1, 1, "old"), data(2, 1, "new"), end(1, 2), end(2, 2)}, "new", nil},
+		"a newer delivery does not break in":     {[][]byte{head(1), head(2), data(2, 1, "new"), data(1, 1, "old"), end(1, 2)}, "old", nil},
+		"a newer delivery before the commit":     {[][]byte{working(), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
+		"a message with several frames":          {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), end(1, 2)}, nil)}, "a", nil},
+		"a gap inside of a message":              {[][]byte{bytes.Join([][]byte{head(1), data(1, 2, "a"), end(1, 3)}, nil)}, "", pending.ErrGap},
+		"what came before a gap is not lost":     {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), data(1, 3, "c")}, nil)}, "a", pending.ErrGap},
+		"empty data is data":                     {[][]byte{head(1), data(1, 1, ""), end(1, 2)}, "", nil},
+		"more than the client can be owed":       {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window+bus.Window/2+1)))}, "", pending.ErrOverflow},
+		"as much as a worker may send ahead":     {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window))), end(1, 2)}, string(make([]byte, bus.Window)), nil},
+		"a fenced delivery can't break anything": {[][]byte{head(2), f(contract.FrameData, 1, 77, "x"), data(2, 1, "a"), end(2, 2)}, "a", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -143,21 +143,21 @@ func TestFrames(t *testing.T) {
 }
 
 // Delivery rule 3: who asks about a redelivery may run only while nothing is committed, and fences those before it.
-func TestClaims(t *testing.T) {
+func TestFence(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		before  [][]byte
-		attempt uint64
-		want    contract.Verdict
-		err     error // of the request afterwards
+		before   [][]byte
+		delivery uint64
+		want     contract.FenceDecision
+		err      error // of the request afterwards
 	}{
-		"nothing came":                    {nil, 2, contract.VerdictRun, nil},
-		"a worker was alive":              {[][]byte{working()}, 2, contract.VerdictRun, nil},
-		"the answer has begun":            {[][]byte{head(1)}, 2, contract.VerdictStop, pending.ErrDied},
-		"the answer of this attempt":      {[][]byte{head(2)}, 2, contract.VerdictStop, nil},
-		"the answer is complete":          {[][]byte{head(1), end(1, 1)}, 2, contract.VerdictStop, nil},
-		"the answer has failed":           {[][]byte{data(1, 0, "x")}, 2, contract.VerdictStop, pending.ErrMalformed},
-		"an older delivery than is known": {[][]byte{head(3)}, 2, contract.VerdictStop, nil},
+		"nothing came":                    {nil, 2, contract.FenceRun, nil},
+		"a worker was alive":              {[][]byte{working()}, 2, contract.FenceRun, nil},
+		"the answer has begun":            {[][]byte{head(1)}, 2, contract.FenceStop, pending.ErrDied},
+		"the answer of this delivery":     {[][]byte{head(2)}, 2, contract.FenceStop, nil},
+		"the answer is complete":          {[][]byte{head(1), end(1, 1)}, 2, contract.FenceStop, nil},
+		"the answer has failed":           {[][]byte{data(1, 0, "x")}, 2, contract.FenceStop, pending.ErrMalformed},
+		"an older delivery than is known": {[][]byte{head(3)}, 2, contract.FenceStop, nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -166,7 +166,7 @@ func TestClaims(t *testing.T) {
 			for _, msg := range tt.before {
 				b.table.Deliver("r", msg)
 			}
-			require.Equal(t, tt.want, b.table.Claim("r", tt.attempt))
+			require.Equal(t, tt.want, b.table.Fence("r", tt.delivery))
 			if tt.err != nil {
 				_, err := read(b.request)
 				require.ErrorIs(t, err, tt.err)
@@ -174,20 +174,20 @@ func TestClaims(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, contract.VerdictStop, setup().table.Claim("unknown", 2), "nobody waits")
+	require.Equal(t, contract.FenceStop, setup().table.Fence("unknown", 2), "nobody waits")
 }
 
-// once a redelivery may run, the frames of the lost attempt count no more.
-func TestClaimFences(t *testing.T) {
+// once a redelivery may run, the frames of the lost delivery count no more.
+func TestFenceExcludesOlder(t *testing.T) {
 	t.Parallel()
 	b := setup()
 	b.table.Deliver("r", working())
-	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 2))
-	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 2), "the question may come twice")
+	require.Equal(t, contract.FenceRun, b.table.Fence("r", 2))
+	require.Equal(t, contract.FenceRun, b.table.Fence("r", 2), "the question may come twice")
 	b.table.Deliver("r", head(1))
 	b.table.Deliver("r", data(1, 1, "old"))
-	require.Equal(t, contract.VerdictRun, b.table.Claim("r", 3))
-	require.Equal(t, contract.VerdictStop, b.table.Claim("r", 2))
+	require.Equal(t, contract.FenceRun, b.table.Fence("r", 3))
+	require.Equal(t, contract.FenceStop, b.table.Fence("r", 2))
 	for _, msg := range [][]byte{head(2), head(3), data(2, 1, "old"), data(3, 1, "new"), end(3, 2)} {
 		b.table.Deliver("r", msg)
 	}
@@ -210,7 +210,7 @@ func (b *bench) run(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	claim := func(b *bench) { b.table.Claim("r", 2) }
+	fence := func(b *bench) { b.table.Fence("r", 2) }
 	deliver := func(msg []byte) func(*bench) { return func(b *bench) { b.table.Deliver("r", msg) } }
 	tests := map[string]struct {
 		last  func(*bench) // happens after 5 seconds
@@ -219,7 +219,7 @@ func TestSilence(t *testing.T) {
 	}{
 		"nobody takes the request":      {func(*bench) {}, pending.ErrNotTaken, limits.Queue + limits.Grace},
 		"silent before the commit":      {deliver(working()), pending.ErrLost, 5*time.Second + limits.Queue},
-		"silent after a claim":          {claim, pending.ErrLost, 5*time.Second + limits.Queue},
+		"silent after a fence":          {fence, pending.ErrLost, 5*time.Second + limits.Queue},
 		"silent after the commit":       {deliver(head(1)), pending.ErrLost, 5*time.Second + limits.Silence},
 		"client leaves before a commit": {func(b *bench) { b.client.gone.Store(true) }, pending.ErrGone, 5 * time.Second},
 		"client leaves after a commit":  {func(b *bench) { deliver(head(1))(b); b.client.gone.Store(true) }, pending.ErrGone, 5 * time.Second},

@@ -49,8 +49,8 @@ func eachBackend(t *testing.T, test func(t *testing.T, s *Store)) {
 // at is when the facts of the tests happened: lately, so that no bound of age applies, and to the millisecond.
 var at = time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 
-func usage(rid string) contract.Usage {
-	return contract.Usage{
+func usage(rid string) contract.RequestRecord {
+	return contract.RequestRecord{
 		RequestID: rid, SessionID: "ses_1", Endpoint: contract.Chat, Model: "fast", Provider: "groq", Upstream: "groq-1",
 		UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Status: "success", RoutingReason: contract.ReasonModelHint, Stream: true,
 		Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, At: at,
@@ -61,8 +61,8 @@ func usage(rid string) contract.Usage {
 	}
 }
 
-func usages(n int) []contract.Usage {
-	list := make([]contract.Usage, n)
+func usages(n int) []contract.RequestRecord {
+	list := make([]contract.RequestRecord, n)
 	for i := range list {
 		list[i] = usage(fmt.Sprintf("rid-%06d", i))
 	}

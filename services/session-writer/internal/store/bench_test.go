@@ -26,7 +26,7 @@ func BenchmarkRecordUsage(b *testing.B) {
 			rows := 0
 			begin := processorTime(b)
 			for b.Loop() {
-				batch := make([]contract.Usage, batchSize)
+				batch := make([]contract.RequestRecord, batchSize)
 				for i := range batch {
 					batch[i] = usage(fmt.Sprintf("01JZXW%020d", rows))
 					batch[i].Model = fmt.Sprintf("model-%d", rows%7)

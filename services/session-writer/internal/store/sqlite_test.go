@@ -43,7 +43,7 @@ func TestParallelWritersBesideALongReader(t *testing.T) {
 		wg.Go(func() {
 			s := stores[w%len(stores)]
 			for b := range batches {
-				_, err := s.RecordUsage(t.Context(), []contract.Usage{usage(fmt.Sprintf("w%d-%d", w, b)), usage("shared")})
+				_, err := s.RecordUsage(t.Context(), []contract.RequestRecord{usage(fmt.Sprintf("w%d-%d", w, b)), usage("shared")})
 				_, logErr := s.RecordLogs(t.Context(), []contract.Log{event(w*batches + b)})
 				_, readErr := s.Stats(t.Context())
 				errs <- errors.Join(err, logErr, readErr)
@@ -98,7 +98,7 @@ func TestSQLiteFilesBelongToTheOwner(t *testing.T) {
 	}
 	dir := filepath.Join(t.TempDir(), "new", "data 100%?#&")
 	s := openStore(t, sqlitePrefix+filepath.Join(dir, "hydra llm.db"))
-	_, err := s.RecordUsage(t.Context(), []contract.Usage{usage("r1")})
+	_, err := s.RecordUsage(t.Context(), []contract.RequestRecord{usage("r1")})
 	require.NoError(t, err)
 	info, err := os.Stat(dir)
 	require.NoError(t, err)

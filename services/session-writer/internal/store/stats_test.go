@@ -25,7 +25,7 @@ func TestStatsShape(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
-		_, err := s.RecordUsage(t.Context(), []contract.Usage{usage("r1")})
+		_, err := s.RecordUsage(t.Context(), []contract.RequestRecord{usage("r1")})
 		require.NoError(t, err)
 		exec(t, s, `INSERT INTO provider_health (provider, status, last_error, active_keys, failed_keys, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
 			"groq", "degraded", "RATE_LIMIT", 2, 1, Time{at})

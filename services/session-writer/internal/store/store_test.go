@@ -70,7 +70,7 @@ func TestDataOutlivesTheStore(t *testing.T) {
 			address := b.address(t)
 			s, err := Open(t.Context(), address)
 			require.NoError(t, err)
-			_, err = s.RecordUsage(t.Context(), []contract.Usage{usage("r1")})
+			_, err = s.RecordUsage(t.Context(), []contract.RequestRecord{usage("r1")})
 			require.NoError(t, err)
 			require.NoError(t, s.Close())
 			require.Equal(t, int64(1), statsOf(t, openStore(t, address)).TotalRequests)

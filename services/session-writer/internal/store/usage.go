@@ -30,7 +30,7 @@ const maxAttempts = 64
 // RecordUsage stores finished requests and adds them to the daily sums, in one transaction. A request id that is stored already is
 // ignored, so each request counts once however often its fact comes. It returns how many requests were new. A fact without a request id
 // makes it fail with ErrRejected; then nothing is stored.
-func (s *Store) RecordUsage(ctx context.Context, usage []contract.Usage) (stored int, err error) {
+func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord) (stored int, err error) {
 	if len(usage) == 0 {
 		return 0, nil
 	}
@@ -55,13 +55,13 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.Usage) (stored
 
 // usageRow is a fact in the form of the table.
 type usageRow struct {
-	contract.Usage
+	contract.RequestRecord
 	attempts string // JSON
 	at       Time
 }
 
 // usageRows gives one row per request id, ordered by it: writers that store the same facts at once then wait for each other in one order.
-func usageRows(usage []contract.Usage, now time.Time) []usageRow {
+func usageRows(usage []contract.RequestRecord, now time.Time) []usageRow {
 	rows := make([]usageRow, 0, len(usage))
 	for i := range usage {
 		rows = append(rows, newUsageRow(usage[i], now))
@@ -70,7 +70,7 @@ func usageRows(usage []contract.Usage, now time.Time) []usageRow {
 	return slices.CompactFunc(rows, func(a, b usageRow) bool { return a.RequestID == b.RequestID })
 }
 
-func newUsageRow(u contract.Usage, now time.Time) usageRow {
+func newUsageRow(u contract.RequestRecord, now time.Time) usageRow {
 	for _, name := range []*string{
 		&u.RequestID, &u.SessionID, &u.Model, &u.Provider, &u.Upstream, &u.UpstreamModel, &u.Status, &u.RoutingReason, (*string)(&u.Endpoint),
 	} {
@@ -79,7 +79,7 @@ func newUsageRow(u contract.Usage, now time.Time) usageRow {
 	for _, n := range []*int64{&u.Prompt, &u.Completion, &u.Total, &u.LatencyMS, &u.FirstTokenMS} {
 		*n = count(*n)
 	}
-	return usageRow{Usage: u, attempts: attemptsJSON(u.Attempts), at: plausible(u.At, now)}
+	return usageRow{RequestRecord: u, attempts: attemptsJSON(u.Attempts), at: plausible(u.At, now)}
 }
 
 func attemptsJSON(attempts []contract.Attempt) string {

@@ -50,7 +50,7 @@ func TestUsageKeepsEveryField(t *testing.T) {
 	t.Parallel()
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
-		n, err := s.RecordUsage(t.Context(), []contract.Usage{usage("r1")})
+		n, err := s.RecordUsage(t.Context(), []contract.RequestRecord{usage("r1")})
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		row := storedUsage(t, s, "r1")
@@ -68,22 +68,22 @@ func TestUsageKeepsEveryField(t *testing.T) {
 // success, failure and cancellation are counted per day, provider and model, failures also as errors.
 func TestUsageIsSummedPerDay(t *testing.T) {
 	t.Parallel()
-	with := func(rid string, change func(*contract.Usage)) contract.Usage {
+	with := func(rid string, change func(*contract.RequestRecord)) contract.RequestRecord {
 		u := usage(rid)
 		change(&u)
 		return u
 	}
-	batch := []contract.Usage{
+	batch := []contract.RequestRecord{
 		usage("a"),
-		with("b", func(u *contract.Usage) { u.Status, u.Total = "error: RATE_LIMIT", 0 }),
-		with("c", func(u *contract.Usage) { u.Status = "cancelled" }),
-		with("d", func(u *contract.Usage) { u.At = u.At.Add(-24 * time.Hour) }),
-		with("e", func(u *contract.Usage) { u.Model = "large" }),
-		with("f", func(u *contract.Usage) {
+		with("b", func(u *contract.RequestRecord) { u.Status, u.Total = "error: RATE_LIMIT", 0 }),
+		with("c", func(u *contract.RequestRecord) { u.Status = "cancelled" }),
+		with("d", func(u *contract.RequestRecord) { u.At = u.At.Add(-24 * time.Hour) }),
+		with("e", func(u *contract.RequestRecord) { u.Model = "large" }),
+		with("f", func(u *contract.RequestRecord) {
 			u.Provider, u.Status = "", "error: TIMEOUT"
 			u.Attempts[1].Provider = "cerebras"
 		}),
-		with("g", func(u *contract.Usage) { u.Provider, u.Status, u.Attempts = "", "error: BUSY", nil }),
+		with("g", func(u *contract.RequestRecord) { u.Provider, u.Status, u.Attempts = "", "error: BUSY", nil }),
 	}
 	type row struct {
 		Day, Provider, Model string
@@ -100,7 +100,7 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 	}
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
-		for _, part := range [][]contract.Usage{batch[:2], batch[2:]} {
+		for _, part := range [][]contract.RequestRecord{batch[:2], batch[2:]} {
 			_, err := s.RecordUsage(t.Context(), part)
 			require.NoError(t, err)
 		}
@@ -189,7 +189,7 @@ func TestUsageWithoutRequestIDIsRejected(t *testing.T) {
 
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = s.RecordUsage(ctx, []contract.Usage{usage("late")})
+		_, err = s.RecordUsage(ctx, []contract.RequestRecord{usage("late")})
 		require.ErrorIs(t, err, context.Canceled)
 		require.NotErrorIs(t, err, ErrRejected)
 	})
@@ -215,7 +215,7 @@ func TestUsageTakesHostileContent(t *testing.T) {
 		ancient.At = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
 		future.At = time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC)
 
-		n, err := s.RecordUsage(t.Context(), []contract.Usage{nul, long, numbers, more, never, ancient, future})
+		n, err := s.RecordUsage(t.Context(), []contract.RequestRecord{nul, long, numbers, more, never, ancient, future})
 		require.NoError(t, err)
 		require.Equal(t, 7, n)
 
@@ -239,17 +239,17 @@ func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
 		for round := range 10 {
-			forward := make([]contract.Usage, 50)
+			forward := make([]contract.RequestRecord, 50)
 			for i := range forward {
 				forward[i] = usage(fmt.Sprintf("r%d-%02d", round, i))
 				forward[i].Model = fmt.Sprintf("m%d", i)
 			}
-			backward := make([]contract.Usage, len(forward))
+			backward := make([]contract.RequestRecord, len(forward))
 			for i := range forward {
 				backward[len(forward)-1-i] = forward[i]
 			}
 			var wg sync.WaitGroup
-			for _, batch := range [][]contract.Usage{forward, backward} {
+			for _, batch := range [][]contract.RequestRecord{forward, backward} {
 				wg.Go(func() {
 					_, err := s.RecordUsage(t.Context(), batch)
 					require.NoError(t, err)

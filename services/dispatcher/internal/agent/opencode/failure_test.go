@@ -54,7 +54,7 @@ func TestFailures(t *testing.T) {
 	}{
 		"rate limit": {turn: says("message-error.json"), status: 429, class: classify.Rate, wait: 9 * time.Second},
 		"key":        {turn: says("message-auth-error.json"), status: 401, class: classify.Auth},
-		"no session": {turn: says("error-404.json"), status: 404, class: classify.Misfire},
+		"no session": {turn: says("error-404.json"), status: 404, class: classify.BadOutput},
 		"overload":   {turn: failing(200, withError("APIError", overloaded)), status: 503, class: classify.Upstream},
 		"quota that may be tried again": {
 			turn:   failing(200, withError("APIError", `{"message":"Quota exceeded","isRetryable":true}`)),
@@ -74,7 +74,7 @@ func TestFailures(t *testing.T) {
 			status: 400, class: classify.Size,
 		},
 		"filter":     {turn: failing(200, withError("ContentFilterError", `{"message":"No"}`)), status: 400, class: classify.Client},
-		"structured": {turn: failing(200, withError("StructuredOutputError", `{"message":"No","retries":1}`)), status: 422, class: classify.Misfire},
+		"structured": {turn: failing(200, withError("StructuredOutputError", `{"message":"No","retries":1}`)), status: 422, class: classify.BadOutput},
 		"aborted":    {turn: failing(200, withError("MessageAbortedError", `{"message":"Aborted"}`)), status: 503, class: classify.Upstream},
 		"unknown":    {turn: failing(200, withError("UnknownError", `{"message":"What?"}`)), status: 502, class: classify.Upstream},
 		"finish":     {turn: failing(200, `{"info":{"role":"assistant","finish":"error"},"parts":[]}`), status: 502, class: classify.Upstream},

@@ -242,16 +242,16 @@ func (r *request) finerThinking() bool {
 
 // cool brings temperature into the range of the vendor.
 func (r *request) cool(m *member, value []byte) {
-	if r.warmth == (warmth{}) {
+	if r.temperature == (temperatureRange{}) {
 		return
 	}
 	t, err := strconv.ParseFloat(string(value), 64)
 	switch {
 	case err != nil:
-	case t < r.warmth.low:
-		r.edits.replace(m.value.Start, m.value.End, r.warmth.lowText)
-	case t > r.warmth.high:
-		r.edits.replace(m.value.Start, m.value.End, r.warmth.highText)
+	case t < r.temperature.low:
+		r.edits.replace(m.value.Start, m.value.End, r.temperature.lowText)
+	case t > r.temperature.high:
+		r.edits.replace(m.value.Start, m.value.End, r.temperature.highText)
 	}
 }
 
@@ -316,7 +316,7 @@ func (r *request) toolList() {
 		var c items
 		for r.s.Member() {
 			key, name := r.s.KeySpan(), r.s.Key()
-			marks := !r.marks && string(name) == "cache_control"
+			marks := !r.keepsCacheControl && string(name) == "cache_control"
 			if string(name) == "function" {
 				r.function()
 			} else {
@@ -334,7 +334,7 @@ func (r *request) function() {
 	}
 	var c items
 	for r.s.Member() {
-		key, marks := r.s.KeySpan(), !r.marks && string(r.s.Key()) == "cache_control"
+		key, marks := r.s.KeySpan(), !r.keepsCacheControl && string(r.s.Key()) == "cache_control"
 		r.judge(&c, key.Start, r.s.Skip().End, !marks)
 	}
 }

@@ -88,7 +88,7 @@ var vendors = map[string]*rules{
 			"tool_choice", "parallel_tool_calls", "response_format", "reasoning_effort", "reasoning_format", "disable_reasoning", "clear_thinking",
 			"model_parameters", "prediction", "prompt_cache_key", "service_tier", "user",
 		},
-		usage: true, efforts: []effort{{as: noneToThree}}, warmth: warmth{high: 1.5, highText: "1.5"},
+		usage: true, efforts: []effort{{as: noneToThree}}, temperature: temperatureRange{high: 1.5, highText: "1.5"},
 		inMessage: map[role][]string{
 			systemRole: {"role", "content", "name"}, developerRole: {"role", "content", "name"}, userRole: {"role", "content", "name"},
 			assistantRole: {"role", "content", "name", "reasoning", "tool_calls"}, toolRole: {"role", "content", "name", "tool_call_id"},
@@ -109,7 +109,7 @@ var vendors = map[string]*rules{
 			{models: []string{"mistral-small-latest", "mistral-small-26", "mistral-small-4", "mistral-medium-3-5", "mistral-medium-3.5"}, as: noneOrHigh},
 			{as: left},
 		},
-		warmth: warmth{high: 1.5, highText: "1.5"}, choice: choice{any: true},
+		temperature: temperatureRange{high: 1.5, highText: "1.5"}, choice: choice{any: true},
 		inMessage: map[role][]string{
 			systemRole: {"role", "content"}, developerRole: {"role", "content"}, userRole: {"role", "content"},
 			assistantRole: {"role", "content", "tool_calls", "prefix"}, toolRole: {"role", "content", "tool_call_id", "name"},
@@ -124,7 +124,7 @@ var vendors = map[string]*rules{
 	// Ignores what it does not know, which max_completion_tokens is. Contents are strings, and reasoning comes back with the history.
 	"deepseek": {
 		limit: "max_tokens", efforts: []effort{{off: true}},
-		reasoned: "reasoning_content", replays: true, noPrompt: true, marks: true,
+		reasoned: "reasoning_content", replays: true, noPrompt: true, keepsCacheControl: true,
 		flat: map[role]bool{systemRole: true, developerRole: true, userRole: true, assistantRole: true, toolRole: true},
 	},
 	// Does not take what its documentation calls unsupported; the temperature is above 0.
@@ -132,19 +132,19 @@ var vendors = map[string]*rules{
 		leaves: []string{
 			"response_format", "seed", "presence_penalty", "frequency_penalty", "parallel_tool_calls", "logit_bias", "logprobs", "top_logprobs", "n",
 		},
-		limit: "max_completion_tokens", warmth: warmth{low: 0.01, high: 1, lowText: "0.01", highText: "1"}, choice: choice{ignored: true},
+		limit: "max_completion_tokens", temperature: temperatureRange{low: 0.01, high: 1, lowText: "0.01", highText: "1"}, choice: choice{ignored: true},
 		efforts:  []effort{{models: []string{"minimax-m3"}, off: true, as: left}, {as: left}},
-		noPrompt: true, marks: true,
+		noPrompt: true, keepsCacheControl: true,
 	},
 	// Takes everything and translates it for whoever answers.
 	"openrouter": nil,
 	"ollama": {
-		limit: "max_tokens", efforts: []effort{{as: ollamaEfforts}}, choice: choice{ignored: true}, noPrompt: true, marks: true,
+		limit: "max_tokens", efforts: []effort{{as: ollamaEfforts}}, choice: choice{ignored: true}, noPrompt: true, keepsCacheControl: true,
 	},
-	"vllm":     {noPrompt: true, marks: true},
-	"llamacpp": {limit: "max_tokens", noPrompt: true, marks: true},
+	"vllm":     {noPrompt: true, keepsCacheControl: true},
+	"llamacpp": {limit: "max_tokens", noPrompt: true, keepsCacheControl: true},
 	// 400 for a tool_choice that is an object, and for response_format json_object.
-	"lmstudio": {limit: "max_tokens", choice: choice{unnamed: true}, noJSONMode: true, noPrompt: true, marks: true},
+	"lmstudio": {limit: "max_tokens", choice: choice{unnamed: true}, noJSONMode: true, noPrompt: true, keepsCacheControl: true},
 }
 
 // with is a copy of a table with further pairs.

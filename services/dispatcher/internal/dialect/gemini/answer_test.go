@@ -292,8 +292,8 @@ func TestAnswers(t *testing.T) {
 func TestMisfires(t *testing.T) {
 	t.Parallel()
 	for reason, class := range map[string]classify.Class{
-		"MALFORMED_FUNCTION_CALL": classify.Misfire, "UNEXPECTED_TOOL_CALL": classify.Misfire, "TOO_MANY_TOOL_CALLS": classify.Misfire,
-		"OTHER": classify.Misfire, "MALFORMED_RESPONSE": classify.Misfire, "MISSING_THOUGHT_SIGNATURE": classify.Misfire,
+		"MALFORMED_FUNCTION_CALL": classify.BadOutput, "UNEXPECTED_TOOL_CALL": classify.BadOutput, "TOO_MANY_TOOL_CALLS": classify.BadOutput,
+		"OTHER": classify.BadOutput, "MALFORMED_RESPONSE": classify.BadOutput, "MISSING_THOUGHT_SIGNATURE": classify.BadOutput,
 	} {
 		t.Run(reason, func(t *testing.T) {
 			t.Parallel()
@@ -314,7 +314,7 @@ func TestMisfires(t *testing.T) {
 		t.Parallel()
 		out := events(t, strings.NewReader(data(native(`{"text":"Hm","thought":true}`, ""), native(``, "OTHER"), native(`{"text":"a"}`, "STOP"))))
 		require.True(t, strings.HasSuffix(out, data(native(``, "OTHER"))), "nothing follows: %s", out)
-		require.Equal(t, classify.Misfire, relay(t, out).problem)
+		require.Equal(t, classify.BadOutput, relay(t, out).problem)
 	})
 	t.Run("of one candidate", func(t *testing.T) {
 		t.Parallel()

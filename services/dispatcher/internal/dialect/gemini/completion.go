@@ -22,13 +22,13 @@ func (Translator) Completion(body []byte) []byte {
 		r.candidates = []candidate{{finish: "SAFETY"}}
 	}
 	answers := make([]answer, len(r.candidates))
-	answered, misfired := false, false
+	answered, badOutput := false, false
 	for i, c := range r.candidates {
 		answers[i] = readAnswer(c)
 		answered = answered || answers[i].output
-		misfired = misfired || failed(c.finish)
+		badOutput = badOutput || failed(c.finish)
 	}
-	if misfired && !answered {
+	if badOutput && !answered {
 		return body
 	}
 	out := append(appendHead(nil, &r, "chat.completion"), `,"choices":[`...)

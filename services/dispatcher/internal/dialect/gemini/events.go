@@ -95,7 +95,7 @@ func (e *events) event(event *openai.Event) {
 // pass appends an event as it came, or in plain lines.
 func (e *events) pass(event *openai.Event) {
 	switch {
-	case !event.Odd && !event.Cut:
+	case !event.Noncanonical && !event.Cut:
 		e.out = append(e.out, event.Raw...)
 	case event.Data != nil:
 		e.out = openai.AppendData(e.out, event.Data)
@@ -107,12 +107,12 @@ func (e *events) reply(r *reply, data []byte) {
 		e.head = appendHead(nil, r, "chat.completion.chunk")
 	}
 	start := len(e.out)
-	misfired := false
+	badOutput := false
 	for _, c := range r.candidates {
 		e.candidate(c)
-		misfired = misfired || failed(c.finish)
+		badOutput = badOutput || failed(c.finish)
 	}
-	if misfired && !slices.ContainsFunc(e.choices, func(c *choice) bool { return c.output }) {
+	if badOutput && !slices.ContainsFunc(e.choices, func(c *choice) bool { return c.output }) {
 		e.broken = true
 		e.out = openai.AppendData(e.out[:start], data)
 		return

@@ -1,4 +1,4 @@
-// Package slottest holds the conformance suite of slot.Claimer and an in-memory store to run it on.
+// Package slottest holds the conformance suite of slot.Acquirer and an in-memory store to run it on.
 package slottest
 
 import (

@@ -14,42 +14,42 @@ import (
 	"hydrallm/services/dispatcher/internal/slot"
 )
 
-// Run checks what every slot.Claimer must do. claimer gives a fresh one per subtest.
-func Run(t *testing.T, claimer func(t *testing.T) slot.Claimer) {
+// Run checks what every slot.Acquirer must do. acquirer gives a fresh one per subtest.
+func Run(t *testing.T, acquirer func(t *testing.T) slot.Acquirer) {
 	t.Helper()
-	for name, check := range map[string]func(*testing.T, slot.Claimer){
+	for name, check := range map[string]func(*testing.T, slot.Acquirer){
 		"first in order wins":            firstInOrder,
 		"nothing free takes nothing":     busyTakesNothing,
 		"tried candidates are passed":    skipsTried,
 		"no limit is counted":            unlimitedIsCounted,
 		"released once":                  releasedOnce,
 		"released after a panic":         releasedAfterPanic,
-		"exact under concurrent claims":  exact,
-		"exact under claims and hang-up": exactWithHangUps,
+		"exact under concurrent callers": exact,
+		"exact under load and hang-up":   exactWithHangUps,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check(t, claimer(t))
+			check(t, acquirer(t))
 		})
 	}
 }
 
-// settle bounds the wait for a release to be seen by a claim of another owner.
+// settle bounds the wait for a release to be seen by an acquisition of another owner.
 const (
 	settle = 5 * time.Second
 	poll   = 5 * time.Millisecond
 )
 
-func claim(t *testing.T, c slot.Claimer, candidates ...slot.Candidate) (*slot.Lease, int) {
+func acquire(t *testing.T, c slot.Acquirer, candidates ...slot.Candidate) (*slot.Lease, int) {
 	t.Helper()
-	lease, index, err := c.Claim(t.Context(), candidates, nil)
+	lease, index, err := c.Acquire(t.Context(), candidates, nil)
 	require.NoError(t, err)
 	return lease, index
 }
 
-func requireIdle(t *testing.T, claimers ...slot.Claimer) {
+func requireIdle(t *testing.T, acquirers ...slot.Acquirer) {
 	t.Helper()
-	for _, c := range claimers {
+	for _, c := range acquirers {
 		for _, u := range c.Active() {
 			require.Zero(t, u.Active, u.String())
 		}
@@ -57,70 +57,70 @@ func requireIdle(t *testing.T, claimers ...slot.Claimer) {
 }
 
 // R-144, section 19 scenario 1: the first in the list whenever it is free.
-func firstInOrder(t *testing.T, c slot.Claimer) {
+func firstInOrder(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	a, b := slot.Candidate{ID: "a", Limit: 1}, slot.Candidate{ID: "b", Limit: 1}
-	first, i := claim(t, c, a, b)
+	first, i := acquire(t, c, a, b)
 	require.Zero(t, i)
-	second, i := claim(t, c, a, b)
+	second, i := acquire(t, c, a, b)
 	require.Equal(t, 1, i)
 	first.Release()
-	third, i := claim(t, c, a, b)
+	third, i := acquire(t, c, a, b)
 	require.Zero(t, i)
-	require.Equal(t, []slot.Usage{{ID: "a", Active: 1, Limit: 1}, {ID: "b", Active: 1, Limit: 1}}, c.Active())
+	require.Equal(t, []slot.Load{{ID: "a", Active: 1, Limit: 1}, {ID: "b", Active: 1, Limit: 1}}, c.Active())
 	second.Release()
 	third.Release()
 	requireIdle(t, c)
 }
 
 // R-141, section 19 scenario 2: refused at once, and nothing is held afterwards.
-func busyTakesNothing(t *testing.T, c slot.Claimer) {
+func busyTakesNothing(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	a, b := slot.Candidate{ID: "a", Limit: 2}, slot.Candidate{ID: "b", Limit: 1}
 	var leases []*slot.Lease
 	for range 3 {
-		l, _ := claim(t, c, a, b)
+		l, _ := acquire(t, c, a, b)
 		leases = append(leases, l)
 	}
 	for range 5 {
-		lease, index, err := c.Claim(t.Context(), []slot.Candidate{a, b}, nil)
+		lease, index, err := c.Acquire(t.Context(), []slot.Candidate{a, b}, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		require.Equal(t, -1, index)
-		lease.Release() // a refused claim has nothing to give back
+		lease.Release() // a refused acquisition has nothing to give back
 	}
-	require.Equal(t, []slot.Usage{{ID: "a", Active: 2, Limit: 2}, {ID: "b", Active: 1, Limit: 1}}, c.Active())
+	require.Equal(t, []slot.Load{{ID: "a", Active: 2, Limit: 2}, {ID: "b", Active: 1, Limit: 1}}, c.Active())
 	for _, l := range leases {
 		l.Release()
 	}
 	requireIdle(t, c)
-	_, _, err := c.Claim(t.Context(), nil, nil)
+	_, _, err := c.Acquire(t.Context(), nil, nil)
 	require.ErrorIs(t, err, slot.ErrBusy)
 }
 
-// what the request has tried is not claimed again.
-func skipsTried(t *testing.T, c slot.Claimer) {
+// what the request has tried is not acquired again.
+func skipsTried(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	all := []slot.Candidate{{ID: "a", Limit: 1}, {ID: "b", Limit: 1}, {ID: "c", Limit: 1}}
 	tried := map[int]bool{0: true, 1: true}
-	lease, i, err := c.Claim(t.Context(), all, func(i int) bool { return tried[i] })
+	lease, i, err := c.Acquire(t.Context(), all, func(i int) bool { return tried[i] })
 	require.NoError(t, err)
 	require.Equal(t, 2, i)
 	lease.Release()
-	_, _, err = c.Claim(t.Context(), all, func(int) bool { return true })
+	_, _, err = c.Acquire(t.Context(), all, func(int) bool { return true })
 	require.ErrorIs(t, err, slot.ErrBusy)
 	requireIdle(t, c)
 }
 
 // 0 is no limit, and still counted.
-func unlimitedIsCounted(t *testing.T, c slot.Claimer) {
+func unlimitedIsCounted(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	var leases []*slot.Lease
 	for range 100 {
-		l, _ := claim(t, c, slot.Candidate{ID: "free"})
+		l, _ := acquire(t, c, slot.Candidate{ID: "free"})
 		leases = append(leases, l)
 	}
 	require.Equal(t, "active[free]=100/inf", c.Active()[0].String())
-	l, _ := claim(t, c, slot.Candidate{ID: "bound", Limit: 3})
+	l, _ := acquire(t, c, slot.Candidate{ID: "bound", Limit: 3})
 	require.Equal(t, "active[bound]=1/3", c.Active()[0].String())
 	l.Release()
 	for _, l := range leases {
@@ -130,19 +130,19 @@ func unlimitedIsCounted(t *testing.T, c slot.Claimer) {
 }
 
 // exactly once.
-func releasedOnce(t *testing.T, c slot.Claimer) {
+func releasedOnce(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	a := slot.Candidate{ID: "a", Limit: 2}
-	first, _ := claim(t, c, a)
-	second, _ := claim(t, c, a)
+	first, _ := acquire(t, c, a)
+	second, _ := acquire(t, c, a)
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(first.Release)
 	}
 	wg.Wait()
 	require.Equal(t, 1, c.Active()[0].Active)
-	third, _ := claim(t, c, a)
-	_, _, err := c.Claim(t.Context(), []slot.Candidate{a}, nil)
+	third, _ := acquire(t, c, a)
+	_, _, err := c.Acquire(t.Context(), []slot.Candidate{a}, nil)
 	require.ErrorIs(t, err, slot.ErrBusy)
 	second.Release()
 	third.Release()
@@ -150,20 +150,20 @@ func releasedOnce(t *testing.T, c slot.Claimer) {
 }
 
 // also when the call panics.
-func releasedAfterPanic(t *testing.T, c slot.Claimer) {
+func releasedAfterPanic(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	require.Panics(t, func() {
-		l, _ := claim(t, c, slot.Candidate{ID: "a", Limit: 1})
+		l, _ := acquire(t, c, slot.Candidate{ID: "a", Limit: 1})
 		defer l.Release()
 		panic("call")
 	})
-	l, _ := claim(t, c, slot.Candidate{ID: "a", Limit: 1})
+	l, _ := acquire(t, c, slot.Candidate{ID: "a", Limit: 1})
 	l.Release()
 	requireIdle(t, c)
 }
 
-// 50 concurrent claims on a limit of 4 give exactly 4, again and again.
-func exact(t *testing.T, c slot.Claimer) {
+// 50 concurrent callers on a limit of 4 give exactly 4, again and again.
+func exact(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	for round := range 20 {
 		requireExact(t, "a"+strconv.Itoa(round%3), c)
@@ -171,19 +171,19 @@ func exact(t *testing.T, c slot.Claimer) {
 	requireIdle(t, c)
 }
 
-// requireExact lets the claimers make 50 claims each on one upstream with limit 4. A slot that was released a moment ago may need a moment
+// requireExact lets the acquirers make 50 acquisitions each on one upstream with limit 4. A slot that was released a moment ago may need a moment
 // until other owners see it.
-func requireExact(t *testing.T, id string, claimers ...slot.Claimer) {
+func requireExact(t *testing.T, id string, acquirers ...slot.Acquirer) {
 	t.Helper()
 	candidates := []slot.Candidate{{ID: id, Limit: 4}}
 	var mu sync.Mutex
 	var leases []*slot.Lease
 	var refused atomic.Int32
 	var wg sync.WaitGroup
-	for _, c := range claimers {
+	for _, c := range acquirers {
 		for range 50 {
 			wg.Go(func() {
-				lease, _, err := c.Claim(t.Context(), candidates, nil)
+				lease, _, err := c.Acquire(t.Context(), candidates, nil)
 				if err != nil {
 					refused.Add(1)
 					return
@@ -196,31 +196,31 @@ func requireExact(t *testing.T, id string, claimers ...slot.Claimer) {
 	}
 	wg.Wait()
 	require.Len(t, leases, 4)
-	require.EqualValues(t, len(claimers)*50-4, refused.Load())
+	require.EqualValues(t, len(acquirers)*50-4, refused.Load())
 	for _, l := range leases {
 		l.Release()
 	}
 }
 
-// SLOT-01, SLOT-03: whatever claims, ends and hang-ups do, never more than the limit, and nothing leaks.
-func exactWithHangUps(t *testing.T, c slot.Claimer) {
+// SLOT-01, SLOT-03: whatever acquisitions, ends and hang-ups do, never more than the limit, and nothing leaks.
+func exactWithHangUps(t *testing.T, c slot.Acquirer) {
 	t.Helper()
 	requireNeverAbove(t, c)
 	requireIdle(t, c)
 }
 
-func requireNeverAbove(t *testing.T, claimers ...slot.Claimer) {
+func requireNeverAbove(t *testing.T, acquirers ...slot.Acquirer) {
 	t.Helper()
 	const limit = 3
 	candidates := []slot.Candidate{{ID: "busy", Limit: limit}}
 	var load gauge
 	var wg sync.WaitGroup
 	for g := range 8 {
-		c := claimers[g%len(claimers)]
+		c := acquirers[g%len(acquirers)]
 		wg.Go(func() {
 			for i := range 60 {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration((i*739+g*97)%2000)*time.Microsecond)
-				lease, _, err := c.Claim(ctx, candidates, nil)
+				lease, _, err := c.Acquire(ctx, candidates, nil)
 				if err == nil {
 					load.add(1)
 					<-ctx.Done()
@@ -253,9 +253,9 @@ func (g *gauge) add(n int) {
 // suite waits for leases of a second to expire.
 func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 	t.Helper()
-	owners := func(t *testing.T, n int) []slot.Claimer {
+	owners := func(t *testing.T, n int) []slot.Acquirer {
 		t.Helper()
-		all := make([]slot.Claimer, n)
+		all := make([]slot.Acquirer, n)
 		for i, kv := range store(t, n) {
 			all[i] = start(t, kv, "owner-"+strconv.Itoa(i), 10*time.Second)
 		}
@@ -263,7 +263,7 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 	}
 	t.Run("one owner", func(t *testing.T) {
 		t.Parallel()
-		Run(t, func(t *testing.T) slot.Claimer {
+		Run(t, func(t *testing.T) slot.Acquirer {
 			t.Helper()
 			return owners(t, 1)[0]
 		})
@@ -285,7 +285,7 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 			errs := make(chan error, len(all))
 			for _, c := range all {
 				go func() {
-					_, _, err := c.Claim(t.Context(), candidates, nil)
+					_, _, err := c.Acquire(t.Context(), candidates, nil)
 					errs <- err
 				}()
 			}
@@ -298,9 +298,9 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 		t.Parallel()
 		all := owners(t, 2)
 		a := []slot.Candidate{{ID: "a", Limit: 1}}
-		lease, _, err := all[0].Claim(t.Context(), a, nil)
+		lease, _, err := all[0].Acquire(t.Context(), a, nil)
 		require.NoError(t, err)
-		_, _, err = all[1].Claim(t.Context(), a, nil)
+		_, _, err = all[1].Acquire(t.Context(), a, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		lease.Release()
 		requireSoon(t, all[1], a).Release()
@@ -311,21 +311,21 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 		dead := &Cuttable{KV: kvs[0]}
 		first, second := start(t, dead, "dead", time.Second), start(t, kvs[1], "alive", time.Second)
 		a := []slot.Candidate{{ID: "a", Limit: 1}}
-		lease, _, err := first.Claim(t.Context(), a, nil)
+		lease, _, err := first.Acquire(t.Context(), a, nil)
 		require.NoError(t, err)
 		dead.Cut(true)
-		_, _, err = second.Claim(t.Context(), a, nil)
+		_, _, err = second.Acquire(t.Context(), a, nil)
 		require.ErrorIs(t, err, slot.ErrBusy)
 		requireSoon(t, second, a).Release()
 		lease.Release()
 	})
 }
 
-// requireSoon claims until a slot is free.
-func requireSoon(t *testing.T, c slot.Claimer, candidates []slot.Candidate) (lease *slot.Lease) {
+// requireSoon waits until a slot is free.
+func requireSoon(t *testing.T, c slot.Acquirer, candidates []slot.Candidate) (lease *slot.Lease) {
 	t.Helper()
 	require.Eventually(t, func() bool {
-		l, _, err := c.Claim(t.Context(), candidates, nil)
+		l, _, err := c.Acquire(t.Context(), candidates, nil)
 		lease = l
 		return err == nil
 	}, settle, poll)

@@ -1,2 +1,0 @@
-// Package day is a test: a day of automatic requests against providers with the limits of their free tiers, in fake time.
-package day

@@ -1,0 +1,118 @@
+package binaries
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/fakellm"
+)
+
+// alone writes the configuration of an all-in-one gateway on addr, with its data below dir.
+func alone(t *testing.T, dir, addr, upstream string) []string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
+server: {host: 127.0.0.1, port: %s}
+providers: [{id: p, url: "%s/v1", key: key-of-the-provider}]
+upstreams: [{id: u, provider: p, model: real}]
+models: [{name: m, upstreams: [u]}]
+routing: {final_fallback: "", aliases: {}}
+web: {enabled: false}
+sessions: {database: "sqlite:%s/hydrallm.db"}
+nats: {store_dir: "%s/nats"}
+`, port, upstream, dir, dir), 0o600))
+	return []string{"CONFIG_PATH=" + path}
+}
+
+// R-388: a signal ends the process soon and cleanly, an answer under way comes to its end, and the next start finds its data.
+func TestAllInOneStopsAndStartsAgain(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	dir, addr := t.TempDir(), freeAddr(t)
+	upstream := fakellm.Start(t)
+	upstream.Handle(func(fakellm.Request) fakellm.Answer {
+		return fakellm.Stream("a", "b", "c", "d", "e").Gap(100 * time.Millisecond)
+	})
+	env := alone(t, dir, addr, upstream.URL())
+	for round := range 2 {
+		w := run(t, binary, env)
+		w.awaitReady(t, addr)
+		ctx, cancel := context.WithTimeout(t.Context(), startWait)
+		answers := (&fleet{ingress: addr}).ask(ctx, 1)
+		upstream.AwaitCount(t, round+1)
+		begun := time.Now()
+		w.end(t, syscall.SIGTERM)
+		require.Equal(t, 0, w.cmd.ProcessState.ExitCode())
+		require.Less(t, time.Since(begun), 5*time.Second)
+		a := answers()[0]
+		cancel()
+		require.NoError(t, a.err)
+		require.Equal(t, http.StatusOK, a.status)
+		require.Contains(t, a.body, "data: [DONE]")
+	}
+}
+
+func TestAllInOneRefusesToStart(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	dir, addr := t.TempDir(), freeAddr(t)
+	run(t, binary, alone(t, dir, addr, "http://127.0.0.1:1")).awaitReady(t, addr)
+	tests := map[string]struct {
+		dir, addr string
+		args      []string
+		want      string
+	}{
+		"port in use":                {t.TempDir(), addr, nil, "address already in use"},
+		"port in use by a flag":      {t.TempDir(), freeAddr(t), []string{"--port", addr[len("127.0.0.1:"):]}, addr},
+		"data in use":                {dir, freeAddr(t), nil, "used by another process"},
+		"nonsense":                   {t.TempDir(), freeAddr(t), []string{"--dance"}, "unknown flag --dance"},
+		"configuration is not valid": {t.TempDir(), "127.0.0.1:0", nil, "config.yaml:2: server.port:"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := run(t, binary, alone(t, tt.dir, tt.addr, "http://127.0.0.1:1"), tt.args...)
+			select {
+			case <-w.gone:
+			case <-time.After(startWait):
+				t.Fatal("it runs")
+			}
+			require.Positive(t, w.cmd.ProcessState.ExitCode())
+			require.Contains(t, w.log.String(), tt.want)
+			require.NotContains(t, w.log.String(), "key-of-the-provider")
+		})
+	}
+}
+
+// A gateway without a single provider says what to set and serves what it can.
+func TestAllInOneWithoutProviders(t *testing.T) {
+	t.Parallel()
+	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	addr := freeAddr(t)
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	w := run(t, binary, []string{"CONFIG_PATH=" + emptyConfig(t)}, "--port", port)
+	w.awaitReady(t, addr)
+	require.Contains(t, w.log.String(), "GEMINI_KEYS")
+	require.Contains(t, w.log.String(), "providers=0 upstreams=0 models=0")
+}
+
+func emptyConfig(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "config.yaml")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil,
+		"sessions: {database: \"sqlite:%s/hydrallm.db\"}\nnats: {store_dir: \"%s/nats\"}\n", dir, dir), 0o600))
+	return path
+}

@@ -1,2 +1,0 @@
-// Package deployed tests the services as separate processes around a NATS server, the way they are deployed. It holds nothing but tests.
-package deployed

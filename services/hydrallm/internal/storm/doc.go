@@ -1,2 +1,0 @@
-// Package storm tests the whole gateway under random faults of upstreams and clients. It holds nothing but tests.
-package storm

@@ -1,0 +1,108 @@
+package contract_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/contract"
+)
+
+func usages() map[string]contract.RequestRecord {
+	at := time.Date(2026, 5, 4, 3, 2, 1, 987654321, time.UTC)
+	return map[string]contract.RequestRecord{
+		"empty": {},
+		"full": {
+			RequestID: "r1", SessionID: "s", Endpoint: contract.Chat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
+			KeyIndex: 3, Status: "success", RoutingReason: contract.ReasonTokenCount, Stream: true, Prompt: 1, Completion: 2, Total: 1 << 40,
+			LatencyMS: 5, FirstTokenMS: 6, At: at, Attempts: []contract.Attempt{
+				{Upstream: "a", Provider: "p", Outcome: "failed", Reason: "http 429", Status: 429, DurationMS: 7}, {Outcome: "lost"},
+			},
+		},
+		"another zone": {At: at.In(time.FixedZone("x", 3600)), Model: "\u2028<&>"},
+	}
+}
+
+// What is written by hand says the same as what reflection writes, and each reads the other.
+func TestUsageSurvivesTheWay(t *testing.T) {
+	t.Parallel()
+	for name, want := range usages() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			written := want.AppendJSON(nil)
+			reflected, err := json.Marshal(want)
+			require.NoError(t, err)
+			require.JSONEq(t, string(reflected), string(written))
+			for _, text := range [][]byte{written, reflected} {
+				got, err := contract.ParseUsage(text)
+				require.NoError(t, err)
+				require.True(t, want.At.Equal(got.At))
+				got.At = want.At
+				require.Equal(t, want, got)
+			}
+		})
+	}
+}
+
+func TestWhatIsNoUsage(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"", "x", "[]", "{", `{"request_id":1}`, `{"key_index":"1"}`, `{"prompt_tokens":1.5}`, `{"stream":1}`, `{"at":"yesterday"}`, `{"at":1}`,
+		`{"attempts":{}}`, `{"attempts":[1]}`, `{"attempts":[{"status":"x"}]}`,
+	} {
+		_, err := contract.ParseUsage([]byte(text))
+		require.ErrorIs(t, err, contract.ErrNotUsage, text)
+	}
+	u, err := contract.ParseUsage([]byte(`{"request_id":"r","model":null,"later":{"a":[1]}}`))
+	require.NoError(t, err)
+	require.Equal(t, contract.RequestRecord{RequestID: "r"}, u)
+}
+
+func FuzzParseUsage(f *testing.F) {
+	for _, u := range usages() {
+		f.Add(u.AppendJSON(nil))
+	}
+	f.Add([]byte(`{"attempts":[{}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		u, err := contract.ParseUsage(text)
+		if err != nil {
+			require.ErrorIs(t, err, contract.ErrNotUsage)
+			return
+		}
+		again, err := contract.ParseUsage(u.AppendJSON(nil))
+		require.NoError(t, err)
+		require.True(t, u.At.Equal(again.At))
+		again.At = u.At
+		require.Equal(t, u, again)
+	})
+}
+
+func BenchmarkUsage(b *testing.B) {
+	u := usages()["full"]
+	text := u.AppendJSON(nil)
+	b.Run("append", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			text = u.AppendJSON(text[:0])
+		}
+	})
+	b.Run("parse", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := contract.ParseUsage(text); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("reflection", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var u contract.RequestRecord
+			if err := json.Unmarshal(text, &u); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
