@@ -76,6 +76,10 @@ vuln: ## look for known vulnerabilities; needs the vulnerability database
 		case "$$out" in *"fetching vulnerabilities"*|*"dial tcp"*) echo "vuln: the vulnerability database is not reachable, skipped"; exit 0;; esac; \
 		[ $$code -eq 0 ] || { echo "$$out"; exit 1; }; done
 
+.PHONY: docs
+docs: ## write the tables of docs/configuration.md, which come from the code
+	go test -count 1 -run TestPageIsUpToDate ./shared/config -update
+
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) work

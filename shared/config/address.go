@@ -12,28 +12,28 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// address reads a URL.
-func address(p *string, schemes ...string) func(node) {
-	return func(n node) {
-		s, ok := n.expanded()
-		if !ok {
-			return
+// web is the address of an HTTP server, or "".
+func web(p *string) kind {
+	return kind{name: "address", expands: true, read: func(n node) {
+		if u, ok := n.address("http", "https"); ok {
+			*p = u
 		}
-		if s == "" {
-			*p = ""
-			return
-		}
-		u, problem := parseURL(s, schemes...)
-		if problem != "" {
-			n.fail("%s (got %s)", problem, n.shownURL())
-			return
-		}
-		*p = u.String()
-	}
+	}}
 }
 
-// web is address for HTTP.
-func web(p *string) func(node) { return address(p, "http", "https") }
+// address gives a URL of one of the schemes, or "".
+func (n node) address(schemes ...string) (string, bool) {
+	s, ok := n.expanded()
+	if !ok || s == "" {
+		return "", ok
+	}
+	u, problem := parseURL(s, schemes...)
+	if problem != "" {
+		n.fail("%s (got %s)", problem, n.shownURL())
+		return "", false
+	}
+	return u.String(), true
+}
 
 // parseURL reads a URL that has a host and one of the schemes, but no user, password or fragment. It has no slash at its end.
 func parseURL(raw string, schemes ...string) (u *url.URL, problem string) {
@@ -74,6 +74,16 @@ func (n node) shownURL() string {
 }
 
 var hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9])?$`)
+
+// host gives an IP address or a host name, without a port.
+func (n node) host() (string, bool) {
+	s, ok := n.expanded()
+	if ok && !validHost(s) {
+		n.fail("must be an IP address or a host name (got %s)", n.shown())
+		return "", false
+	}
+	return s, ok
+}
 
 // validHost says whether text is an IP address or a host name, without a port.
 func validHost(text string) bool {

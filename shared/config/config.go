@@ -27,20 +27,6 @@ type Config struct {
 	bare       bool // the environment names no provider
 }
 
-// defaults are the values in force when a key is absent.
-func defaults() Config {
-	return Config{
-		Server:     defaultServer(),
-		Routing:    defaultRouting(),
-		Resilience: defaultResilience(),
-		Web:        defaultWeb(),
-		Sessions:   Sessions{Database: "sqlite:data/hydrallm.db", CompactThreshold: 6000, RecentWindow: 4, RetentionDays: 30},
-		NATS:       NATS{StoreDir: "data/nats", Replicas: 1},
-		Log:        Log{Level: "info", Format: "text"},
-		Telemetry:  Telemetry{ServiceName: "hydrallm"},
-	}
-}
-
 // Provider gives a provider by id.
 func (c *Config) Provider(id string) (Provider, bool) { return lookup(c.Providers, c.providerAt, id) }
 

@@ -1,7 +1,5 @@
 package config
 
-import "go.yaml.in/yaml/v3"
-
 // document is a configuration on its way from the text to a Config: the sections that stand for themselves are read into it at once, the three
 // lists stay as they are written until everything they refer to is known.
 type document struct {
@@ -13,34 +11,28 @@ type document struct {
 }
 
 func newDocument(source string, f *findings) *document {
-	doc := &document{Config: defaults(), findings: f}
+	doc := &document{findings: f}
 	doc.Source = source
+	setDefaults(doc.settings())
 	doc.providerAt, doc.upstreamAt, doc.modelAt = map[string]int{}, map[string]int{}, map[string]int{}
 	return doc
 }
 
-// read takes all sections of a file.
-func (doc *document) read(root node) {
-	if root.null() {
-		return
-	}
-	var lists [3]node
-	hold := func(i int) func(node) { return func(n node) { lists[i] = n } }
-	root.fields(map[string]func(node){
-		"server": doc.server, "routing": doc.routing, "resilience": doc.resilience, "web": doc.web,
-		"sessions": doc.sessions, "nats": doc.nats, "log": doc.log, "telemetry": doc.telemetry,
-		"providers": hold(0), "upstreams": hold(1), "models": hold(2),
-	})
-	for i, read := range []func(node){doc.provider, doc.upstream, doc.model} { // after resilience, whose timeouts they inherit
-		if lists[i].Node != nil {
-			lists[i].items(func(item node) {
-				if item.Kind != yaml.MappingNode {
-					item.fail("must be a mapping (got %s)", item.shape())
-					return
-				}
-				read(item)
-			})
-		}
+func (doc *document) settings() []setting {
+	return []setting{
+		key("server", mapping(doc.Server.settings()...), "", "The side of the clients."),
+		key("providers", entries(&doc.providers, newProviderEntry), "", "Where models are. Each entry is one API with its credentials."),
+		key("upstreams", entries(&doc.upstreams, func(path string) *upstreamEntry { return &upstreamEntry{path: path} }), "",
+			"The models of the providers. A request for a configured model goes to one of its upstreams."),
+		key("models", entries(&doc.models, func(path string) *modelEntry { return &modelEntry{path: path} }), "",
+			"The names that clients see. They come before every other meaning of a name."),
+		key("routing", mapping(doc.Routing.settings()...), "", "Requests for `auto`, for aliases, and for all other names that are no configured model."),
+		key("resilience", mapping(doc.Resilience.settings()...), "", "Limits of retries, time and failures."),
+		key("web", mapping(doc.Web.settings()...), "", "Text from web pages and search results for prompts.").idle(),
+		key("sessions", mapping(doc.Sessions.settings()...), "", "What is stored."),
+		key("nats", mapping(doc.NATS.settings()...), "", "The server that carries all messages."),
+		key("log", mapping(doc.Log.settings()...), "", "The log output."),
+		key("telemetry", mapping(doc.Telemetry.settings()...), "", "Traces."),
 	}
 }
 
@@ -61,13 +53,6 @@ func (doc *document) resolve() *Config {
 	doc.checkTimeouts("resilience.request_timeout", doc.Resilience.HeadersTimeout, doc.Resilience.RequestTimeout)
 	doc.checkWeb()
 	return &doc.Config
-}
-
-// require reports a missing key. One that is there but wrong is reported by its reader.
-func (doc *document) require(path, key string) {
-	if !doc.given(path + "." + key) {
-		doc.fail(path+"."+key, "is missing")
-	}
 }
 
 // unique says whether id is new, and reports when it isn't.

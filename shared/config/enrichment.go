@@ -44,38 +44,40 @@ type Intent struct {
 	KeywordsDir    string
 }
 
-func defaultWeb() Web {
-	return Web{
-		Enabled: true, Backend: "inprocess", MCP: MCP{Fallback: true, Timeout: 30 * time.Second}, Search: []string{"duckduckgo", "bing"},
-		OpenSERP: OpenSERP{Engine: "google"}, Engines: map[string]string{}, MaxChars: 6000, CacheTTL: 24 * time.Hour,
-		Deadline: 45 * time.Second, Browser: "auto", AllowHosts: []string{},
-		Intent: Intent{EmbeddingModel: "bge-m3:latest", EmbeddingURL: "http://localhost:11434", Threshold: 0.58},
+func (w *Web) settings() []setting {
+	m, i := &w.MCP, &w.Intent
+	return []setting{
+		key("enabled", boolean(&w.Enabled), "true", "fetch and search on the gateway's own account. Off, only requests that ask for it "+
+			"(`web_fetch`, `has_search`) get text").env("ENABLE_AUTO_WEB_FETCH"),
+		key("backend", oneOf(&w.Backend, "inprocess", "mcp"), "inprocess", "who fetches and searches").env("WEB_BACKEND"),
+		key("mcp", mapping(
+			key("url", web(&m.URL), "", "its address").env("SEARCH_MCP_URL"),
+			key("token", secret(&m.Token), "", "bearer token for it").env("SEARCH_MCP_TOKEN"),
+			key("fallback", boolean(&m.Fallback), "true", "does the work in process when it fails").env("SEARCH_MCP_FALLBACK"),
+			key("timeout", positive(&m.Timeout), "30s", "for one call of it"),
+		), "", "a server that speaks MCP over streamable HTTP, for `backend: mcp`"),
+		key("search", list(&w.Search), "[duckduckgo, bing]", "search engines in order; also `openserp` and `searxng`, which need an address").env("SEARCH_PROVIDERS"),
+		key("searxng_url", web(&w.SearxNGURL), "", "a SearxNG server").env("SEARXNG_BASE_URL"),
+		key("openserp", mapping(
+			key("url", web(&w.OpenSERP.URL), "", "its address").env("OPENSERP_BASE_URL"),
+			key("engine", text(&w.OpenSERP.Engine), "google", "the engine that it asks").env("OPENSERP_ENGINE"),
+		), "", "an OpenSERP server"),
+		key("engines", kind{name: "mapping of addresses", expands: true, read: w.readEngines}, "{}", "other base addresses of search engines, by name"),
+		key("max_chars", integer(&w.MaxChars, 1, math.MaxInt32), "6000", "most characters of web text in one request"),
+		key("cache_ttl", duration(&w.CacheTTL), "24h", "how long fetched pages are kept; 0 for not at all").
+			envAs("WEB_CACHE_TTL_HOURS", whole(&w.CacheTTL, time.Hour, 0)),
+		key("deadline", positive(&w.Deadline), "45s", "for all web work of one request"),
+		key("browser", oneOf(&w.Browser, "auto", "never", "always"), "auto", "use of a headless browser"),
+		key("allow_hosts", listOf(&w.AllowHosts, "list of hosts", allowedHost), "[]",
+			"host names and addresses, as written in a URL, that may be fetched although they are internal"),
+		key("intent", mapping(
+			key("embedding_model", text(&i.EmbeddingModel), "bge-m3:latest", "model for comparing questions").env("EMBEDDING_MODEL"),
+			key("embedding_url", web(&i.EmbeddingURL), "http://localhost:11434", "Ollama server of that model"),
+			key("threshold", number(&i.Threshold, 0, 1), "0.58", "similarity from which on a question counts"),
+			key("patterns_dir", path(&i.PatternsDir), "", "directory with patterns; empty for the built-in ones"),
+			key("keywords_dir", path(&i.KeywordsDir), "", "directory with learned keywords"),
+		), "", "tells which questions need the web"),
 	}
-}
-
-func (doc *document) web(n node) {
-	w := &doc.Web
-	n.fields(map[string]func(node){
-		"enabled": boolean(&w.Enabled), "backend": oneOf(&w.Backend, "inprocess", "mcp"), "search": list(&w.Search),
-		"searxng_url": web(&w.SearxNGURL), "engines": w.readEngines, "max_chars": integer(&w.MaxChars, 1, math.MaxInt32),
-		"cache_ttl": duration(&w.CacheTTL), "deadline": positive(&w.Deadline), "browser": oneOf(&w.Browser, "auto", "never", "always"),
-		"allow_hosts": w.readAllowHosts,
-		"mcp": func(n node) {
-			n.fields(map[string]func(node){
-				"url": web(&w.MCP.URL), "token": secret(&w.MCP.Token), "fallback": boolean(&w.MCP.Fallback), "timeout": positive(&w.MCP.Timeout),
-			})
-		},
-		"openserp": func(n node) {
-			n.fields(map[string]func(node){"url": web(&w.OpenSERP.URL), "engine": text(&w.OpenSERP.Engine)})
-		},
-		"intent": func(n node) {
-			i := &w.Intent
-			n.fields(map[string]func(node){
-				"embedding_model": text(&i.EmbeddingModel), "embedding_url": web(&i.EmbeddingURL), "threshold": number(&i.Threshold, 0, 1),
-				"patterns_dir": expanded(&i.PatternsDir), "keywords_dir": expanded(&i.KeywordsDir),
-			})
-		},
-	})
 }
 
 func engines() []string { return []string{"duckduckgo", "bing", "openserp", "searxng"} }
@@ -84,30 +86,20 @@ func (w *Web) readEngines(n node) {
 	w.Engines = map[string]string{}
 	n.pairs(func(key, value node) {
 		if !slices.Contains(engines(), key.Value) {
-			value.warn("unknown search engine, ignored (known: %s)", strings.Join(engines(), ", "))
+			value.warn("unknown search engine, ignored%s", suggestion(key.Value, engines()))
 			return
 		}
 		var base string
-		if web(&base)(value); base != "" {
+		if web(&base).read(value); base != "" {
 			w.Engines[key.Value] = base
 		}
 	})
 }
 
-// readAllowHosts takes names and addresses as a URL has them, without scheme, port and brackets.
-func (w *Web) readAllowHosts(n node) {
-	w.AllowHosts = nil
-	n.words(func(item node) {
-		host, ok := item.expanded()
-		if !ok {
-			return
-		}
-		if !validHost(host) {
-			item.fail("must be a host name or an IP address (got %s)", item.shown())
-			return
-		}
-		w.AllowHosts = append(w.AllowHosts, strings.ToLower(host))
-	})
+// allowedHost gives a name or an address as a URL has it, without scheme, port and brackets.
+func allowedHost(n node) (string, bool) {
+	host, ok := n.host()
+	return strings.ToLower(host), ok
 }
 
 // checkWeb drops the search engines that can't be asked (R-258), and looks for addresses that are needed (C-41).
@@ -120,7 +112,7 @@ func (doc *document) checkWeb() {
 		where, known := address[engine]
 		switch {
 		case !known:
-			doc.warn("web.search", "there is no search engine %q, ignored (known: %s)", short(engine), strings.Join(engines(), ", "))
+			doc.warn("web.search", "there is no search engine %q, ignored%s", short(engine), suggestion(engine, engines()))
 		case where == "":
 			doc.warn("web.search", "the search engine %s has no address, ignored", engine)
 		}

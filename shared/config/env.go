@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -53,63 +52,29 @@ func (e Environment) withDotenv() (Environment, error) {
 	return e, nil
 }
 
-// setting is one environment variable that the start without a file takes, and what reads it.
-type setting struct {
-	name string
-	read func(node)
-}
-
-// settings are those that belong to no provider (section 13 of the requirements). Each has a key of the file that does the same.
-func (doc *document) settings() []setting {
-	s, r, w := &doc.Server, &doc.Routing, &doc.Web
-	return []setting{
-		{"HOST", s.readHost},
-		{"PORT", integer(&s.Port, 1, math.MaxUint16)},
-		{"LOCALE", oneOf(&s.Locale, "en", "ko")},
-		{"LOG_LEVEL", logLevel(&doc.Log.Level)},
-		{"PROVIDER_PRIORITY", list(&r.Priority)},
-		{"MAX_TOKENS_FAST_MODEL", integer(&r.MaxTokensFast, 1, math.MaxInt32)},
-		{"FREE_MODELS", list(&r.FreeModels)},
-		{"PREMIUM_MODELS", list(&r.PremiumModels)},
-		{"MAX_RETRIES", integer(&doc.Resilience.MaxRetries, 1, math.MaxInt16)},
-		{"ENABLE_AUTO_WEB_FETCH", boolean(&w.Enabled)},
-		{"WEB_BACKEND", oneOf(&w.Backend, "inprocess", "mcp")},
-		{"SEARCH_MCP_URL", web(&w.MCP.URL)},
-		{"SEARCH_MCP_TOKEN", secret(&w.MCP.Token)},
-		{"SEARCH_MCP_FALLBACK", boolean(&w.MCP.Fallback)},
-		{"SEARCH_PROVIDERS", list(&w.Search)},
-		{"SEARXNG_BASE_URL", web(&w.SearxNGURL)},
-		{"OPENSERP_BASE_URL", web(&w.OpenSERP.URL)},
-		{"OPENSERP_ENGINE", text(&w.OpenSERP.Engine)},
-		{"WEB_CACHE_TTL_HOURS", multiple(&w.CacheTTL, time.Hour, 0)},
-		{"EMBEDDING_MODEL", text(&w.Intent.EmbeddingModel)},
-		{"DATA_DIR", doc.readDataDir},
-		{"DATABASE_URL", doc.Sessions.readDatabase},
-		{"MAX_SESSIONS", integer(&doc.Sessions.MaxSessions, 0, math.MaxInt32)},
-		{"SESSION_RETENTION_DAYS", integer(&doc.Sessions.RetentionDays, 1, 365)},
-		{"SESSION_COMPACT_THRESHOLD", integer(&doc.Sessions.CompactThreshold, 1, math.MaxInt32)},
-		{"SESSION_RECENT_WINDOW", integer(&doc.Sessions.RecentWindow, 1, math.MaxInt32)},
-		{"NATS_URL", doc.NATS.readURL},
-	}
-}
-
-// multiple reads a whole number of some unit, at least low of it.
-func multiple(p *time.Duration, unit time.Duration, low int) func(node) {
-	return func(n node) {
-		i := -1
-		integer(&i, low, int(math.MaxInt32*time.Second/unit))(n)
-		if i >= 0 {
-			*p = time.Duration(i) * unit
+// readVariables takes the variables of all settings that have one. idle says that nothing reads these settings yet.
+func (r *reader) readVariables(all []setting, idle bool) {
+	for _, s := range all {
+		idle := idle || s.isIdle
+		if !s.kind.list {
+			r.readVariables(s.kind.fields, idle)
+		}
+		if n, ok := r.variable(s.variable); ok {
+			if idle {
+				n.warn(noEffect)
+			}
+			s.fromText(n)
 		}
 	}
 }
 
 // readDataDir moves what is stored to another directory.
-func (doc *document) readDataDir(n node) {
-	dir, ok := n.text()
+func (doc *document) readDataDir(r *reader) {
+	n, ok := r.variable("DATA_DIR")
 	if !ok {
 		return
 	}
+	dir := strings.TrimSpace(n.Value)
 	doc.Sessions.Database = Secret("sqlite:" + filepath.Join(dir, "hydrallm.db"))
 	doc.NATS.StoreDir = filepath.Join(dir, "nats")
 }
@@ -129,11 +94,8 @@ func (e Environment) quickStart() (*Config, []Finding, error) {
 	r := &reader{findings: newFindings(""), lookup: e.Lookup}
 	doc := newDocument("environment", r.findings)
 	doc.Server.Port = portWithoutFile
-	for _, s := range doc.settings() {
-		if n, ok := r.variable(s.name); ok {
-			s.read(n)
-		}
-	}
+	doc.readDataDir(r)
+	r.readVariables(doc.settings(), false)
 	doc.applyServer(r)
 	doc.bare = true
 	for _, id := range presetIDs() {
@@ -146,9 +108,9 @@ func (e Environment) quickStart() (*Config, []Finding, error) {
 // fallback of automatic routing.
 func (doc *document) addPreset(r *reader, id string) {
 	pre := presets[id]
-	p := newProviderEntry(doc, id)
+	p := newProviderEntry(id)
+	setDefaults(p.settings())
 	p.ID = id
-	doc.lines[join(id, "id")] = 0
 	read := func(suffix, key string, fn func(node)) {
 		if n, ok := r.variable(pre.env + suffix); ok {
 			doc.lines[join(id, key)] = 0
@@ -157,12 +119,12 @@ func (doc *document) addPreset(r *reader, id string) {
 	}
 	read("_KEYS", "keys", func(n node) { n.words(p.addKey) })
 	if !pre.pooled {
-		read("_BASE_URL", "url", web(&p.URL))
+		read("_BASE_URL", "url", web(&p.URL).read)
 		if len(p.Keys) == 1 { // the password of a local engine, which has no cooldowns
 			p.key, p.Keys = p.Keys[0].Value, nil
 		}
 	}
-	read("_TIMEOUT", "headers_timeout", multiple(&p.HeadersTimeout, time.Second, 1))
+	read("_TIMEOUT", "headers_timeout", whole(&p.HeadersTimeout, time.Second, 1).read)
 	if id == "gemini" {
 		p.readDefaultModels(r)
 	}
@@ -178,10 +140,10 @@ func (doc *document) addPreset(r *reader, id string) {
 // readDefaultModels takes the models for automatic routing, which the environment knows for the provider of large requests only.
 func (p *providerEntry) readDefaultModels(r *reader) {
 	if n, ok := r.variable("DEFAULT_FREE_MODEL"); ok {
-		text(&p.DefaultModels.Free)(n)
+		text(&p.DefaultModels.Free).read(n)
 	}
 	if n, ok := r.variable("DEFAULT_PREMIUM_MODEL"); ok {
-		text(&p.DefaultModels.Premium)(n)
+		text(&p.DefaultModels.Premium).read(n)
 	}
 }
 
@@ -189,7 +151,7 @@ func (p *providerEntry) readDefaultModels(r *reader) {
 func (doc *document) applyServer(r *reader) {
 	if n, ok := r.variable("ADMIN_API_KEY"); ok {
 		var key Secret
-		secret(&key)(n)
+		secret(&key).read(n)
 		switch {
 		case doc.Server.AdminKey == "":
 			doc.Server.AdminKey = key
@@ -199,7 +161,7 @@ func (doc *document) applyServer(r *reader) {
 	}
 	if n, ok := r.variable("DEBUG"); ok {
 		var debug bool
-		boolean(&debug)(n)
+		boolean(&debug).read(n)
 		doc.Server.Debug = doc.Server.Debug || debug
 	}
 }

@@ -38,12 +38,13 @@ func (n node) expanded() (string, bool) {
 	}
 }
 
-func expanded(p *string) func(node) {
-	return func(n node) {
+// path is the name of a file or a directory.
+func path(p *string) kind {
+	return kind{name: "path", expands: true, read: func(n node) {
 		if s, ok := n.expanded(); ok {
 			*p = s
 		}
-	}
+	}}
 }
 
 // secret gives text that is not shown, and that an HTTP header can carry.
@@ -52,17 +53,20 @@ func (n node) secret() (Secret, bool) {
 		return "", true
 	}
 	s, ok := n.expanded()
-	if ok && !httpguts.ValidHeaderFieldValue(s) {
+	if !ok {
+		return "", false
+	}
+	if !httpguts.ValidHeaderFieldValue(s) {
 		n.fail("holds a control character, so that no HTTP header can carry it")
 		return "", false
 	}
-	return Secret(s), ok
+	return Secret(s), true
 }
 
-func secret(p *Secret) func(node) {
-	return func(n node) {
+func secret(p *Secret) kind {
+	return kind{name: "text", expands: true, read: func(n node) {
 		if s, ok := n.secret(); ok {
 			*p = s
 		}
-	}
+	}}
 }

@@ -96,7 +96,7 @@ var errorCases = map[string]struct {
 	"collector":               {"telemetry: {otlp_endpoint: nowhere}", []string{`1: telemetry.otlp_endpoint: must be an address with a host that begins with http:// or https:// (got "nowhere")`}},
 	"MCP without an address":  {"web: {backend: mcp}", []string{"1: web.mcp.url: is missing: backend mcp needs it"}}, // C-41
 	"address of an engine":    {"web: {engines: {bing: x}}", []string{`1: web.engines.bing: must be an address with a host that begins with http:// or https:// (got "x")`}},
-	"allowed host with path":  {"web: {allow_hosts: [http://h]}", []string{`1: web.allow_hosts[0]: must be a host name or an IP address (got "http://h")`}},
+	"allowed host with path":  {"web: {allow_hosts: [http://h]}", []string{`1: web.allow_hosts[0]: must be an IP address or a host name (got "http://h")`}},
 
 	// Keys and headers.
 	"key beside keys":            {"providers: [{id: p, url: http://h, key: secret-word, keys: [b]}]", []string{"1: providers[0].keys: has keys beside key: give one of them"}},
@@ -179,7 +179,24 @@ var warningCases = map[string]struct {
 	"the same upstream twice": {strings.Replace(one, "[a1]", "[a1, a1]", 1), []string{`4: models[0].upstreams[1]: upstream "a1" again, ignored`}},
 	"unknown field":           {"log: {colour: blue}", []string{"1: log.colour: unknown field, ignored (known: file, format, level)"}},
 	"field without a name":    {one + `"": {}`, []string{`5: "": unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)`}},
-	"unknown section":         {one + "colours: {}", []string{"5: colours: unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)"}},
+	"unknown field, misspelt": {
+		"server:\n  host: localhost\n  prot: 1\n  max_bodybytes: 2\nserverr: {}\nproviders: [{id: groq, key: k, modell: x, default_models: {fre: x}}]",
+		[]string{
+			"3: server.prot: unknown field, ignored: did you mean port?",
+			"4: server.max_bodybytes: unknown field, ignored: did you mean max_body_bytes?",
+			"5: serverr: unknown field, ignored: did you mean server?",
+			"6: providers[0].modell: unknown field, ignored (known: default_models, dialect, headers, headers_timeout, id, key, keys, max_concurrency, patch, request_timeout, session_header, think_tags, tier, url)",
+			"6: providers[0].default_models.fre: unknown field, ignored: did you mean free?",
+		},
+	},
+	"no effect yet": {
+		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  max_chars: 3\nmodels: [{name: m, upstreams: [], pipeline: true}]",
+		[]string{
+			"1: server.locale: has no effect yet", "1: server.tool_install: has no effect yet", "3: sessions.max_sessions: has no effect yet", "5: web: has no effect yet",
+			"8: models[0].pipeline: has no effect yet", `8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
+		},
+	},
+	"unknown section": {one + "colours: {}", []string{"5: colours: unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)"}},
 	"unknown think mode": {
 		strings.Replace(one, "real-a", "real-a, think_tags: sometimes", 1),
 		[]string{`3: upstreams[0].think_tags: must be off, split or strip (got "sometimes"): off is used`},
@@ -199,8 +216,8 @@ var warningCases = map[string]struct {
 		[]string{`2: providers[0]: provider "pa" has no key, although its url is https`},
 	},
 	"https with a header":  {`providers: [{id: groq, headers: {X-Api-Key: k}}]`, nil},
-	"keys in a pool":       {`providers: [{id: groq, keys: ["", secret-word, " secret-word\n"]}]`, []string{"1: providers[0].keys[0]: empty key, ignored", "1: providers[0].keys[2]: the same key again, ignored"}},
-	"keys of clients":      {`server: {client_keys: ["", secret-word, secret-word]}`, []string{"1: server.client_keys[0]: empty client key, ignored", "1: server.client_keys[2]: the same client key again, ignored"}},
+	"keys in a pool":       {`providers: [{id: groq, keys: ["", secret-word, " secret-word\n"]}]`, []string{"1: providers[0].keys[0]: empty, ignored", "1: providers[0].keys[2]: the same again, ignored"}},
+	"keys of clients":      {`server: {client_keys: ["", secret-word, secret-word]}`, []string{"1: server.client_keys[0]: empty, ignored", "1: server.client_keys[2]: the same again, ignored"}},
 	"time-outs do not fit": {"resilience: {headers_timeout: 20s, stream_gate_timeout: 20s, request_timeout: 40s}", []string{"1: resilience.request_timeout: request_timeout 40s is not more than headers_timeout 20s and stream_gate_timeout 20s together, so that it may end a call first"}},
 	"nor at a provider":    {"providers: [{id: groq, key: k, request_timeout: 270s}]", []string{"1: providers[0].request_timeout: request_timeout 4m30s is not more than headers_timeout 4m0s and stream_gate_timeout 30s together, so that it may end a call first"}},
 	"shared limit": { // C-13
@@ -213,8 +230,8 @@ var warningCases = map[string]struct {
 		[]string{`3: models[0].upstreams: model "m" has 2 upstreams, but a request calls at most resilience.max_hops = 1 of them`},
 	},
 	"routing to nowhere":    {"routing: {priority: [groq, nope], fast: [nope2], large: nope3, final_fallback: nope4}", []string{`1: routing.priority: there is no provider "nope"`, `1: routing.fast: there is no provider "nope2"`, `1: routing.large: there is no provider "nope3"`, `1: routing.final_fallback: there is no provider "nope4"`}},
-	"repeated in a list":    {`routing: {fast: [groq, "", groq]}`, []string{"1: routing.fast[1]: empty, ignored", `1: routing.fast[2]: "groq" again, ignored`}},
-	"search engines":        {"web: {search: [bing, altavista, searxng], engines: {lycos: x}}", []string{"1: web.engines.lycos: unknown search engine, ignored (known: duckduckgo, bing, openserp, searxng)", `1: web.search: there is no search engine "altavista", ignored (known: duckduckgo, bing, openserp, searxng)`, "1: web.search: the search engine searxng has no address, ignored"}}, // R-258
+	"repeated in a list":    {`routing: {fast: [groq, "", groq]}`, []string{"1: routing.fast[1]: empty, ignored", "1: routing.fast[2]: the same again, ignored"}},
+	"search engines":        {"web: {search: [bing, altavista, searxng], engines: {lycos: x}}", []string{"1: web: has no effect yet", "1: web.engines.lycos: unknown search engine, ignored (known: bing, duckduckgo, openserp, searxng)", `1: web.search: there is no search engine "altavista", ignored (known: bing, duckduckgo, openserp, searxng)`, "1: web.search: the search engine searxng has no address, ignored"}}, // R-258
 	"a variable in a name":  {strings.Replace(one, "real-a", `"${MODEL}"`, 1), []string{"3: upstreams[0].model: variables are not replaced here: they are in addresses, paths, keys and headers"}},
 	"open and in debug":     {"log: {}\nserver: {debug: true}", []string{"2: server.client_keys: there are no client keys although host 0.0.0.0 is not only this machine: whoever can connect can use the providers", "2: server.debug: debug without an admin key on host 0.0.0.0: whoever can connect can use the admin routes"}}, // R-382
 	"open to this machine":  {"log: {}\nserver: {host: localhost, debug: true}", nil},

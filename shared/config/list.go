@@ -34,25 +34,28 @@ func (n node) words(fn func(node)) {
 	}
 }
 
-// list reads a list of text. Blanks and repetitions are ignored.
-func list(p *[]string) func(node) {
-	return func(n node) {
-		out, seen := []string{}, map[string]bool{}
+// list is a list of text.
+func list(p *[]string) kind { return listOf(p, "list of text", node.expanded) }
+
+// listOf is a list of what read gives. Blanks and repetitions are ignored.
+func listOf[T ~string](p *[]T, name string, read func(node) (T, bool)) kind {
+	return kind{name: name, expands: true, read: func(n node) {
+		out, seen := []T{}, map[T]bool{}
 		n.words(func(item node) {
-			s, ok := item.expanded()
+			v, ok := read(item)
 			switch {
 			case !ok:
-			case s == "":
+			case v == "":
 				item.warn("empty, ignored")
-			case seen[s]:
-				item.warn("%s again, ignored", item.shown())
+			case seen[v]:
+				item.warn("the same again, ignored")
 			default:
-				seen[s] = true
-				out = append(out, s)
+				seen[v] = true
+				out = append(out, v)
 			}
 		})
 		*p = out
-	}
+	}}
 }
 
 // scalar makes a value that is not in a file.

@@ -78,8 +78,8 @@ func (e Environment) Parse(path string, data []byte) (*Config, []Finding, error)
 		_, err := r.result()
 		return nil, nil, err
 	}
-	if root.Node != nil {
-		doc.read(root)
+	if root.Node != nil && !root.null() {
+		root.fields(doc.settings())
 	}
 	doc.applyServer(r)
 	return doc.finish()

@@ -91,7 +91,7 @@ log: {file: "${K}.log"}
 telemetry: {otlp_endpoint: "http://${H}"}
 `)
 	require.NoError(t, err)
-	require.Equal(t, []string{`config.yaml:4: providers[0]: provider "p" has no upstream`}, lines(warnings))
+	require.Equal(t, []string{`config.yaml:4: providers[0]: provider "p" has no upstream`}, lines(effective(warnings)))
 	require.Equal(t, "127.0.0.1", c.Server.Host)
 	require.Equal(t, config.Secret("secret"), c.Server.AdminKey)
 	require.Equal(t, []config.Secret{"a-secret", "${K}"}, c.Server.ClientKeys)
@@ -203,7 +203,7 @@ func TestQuickStart(t *testing.T) {
 		"SESSION_RETENTION_DAYS": "8", "SESSION_COMPACT_THRESHOLD": "9", "SESSION_RECENT_WINDOW": "10", "NATS_URL": "nats://n:4222",
 	}, nil))
 	require.NoError(t, err)
-	require.Equal(t, []string{"GEMINI_KEYS[2]: empty key, ignored", "GEMINI_KEYS[3]: the same key again, ignored"}, lines(warnings)) // R-172
+	require.Equal(t, []string{"GEMINI_KEYS[2]: empty, ignored", "GEMINI_KEYS[3]: the same again, ignored"}, lines(effective(warnings))) // R-172
 	require.Equal(t, "environment", c.Source)
 	require.False(t, c.Empty())
 

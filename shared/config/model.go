@@ -23,26 +23,28 @@ type modelEntry struct {
 // reference is the mention of an upstream.
 type reference struct{ id, path string }
 
-func (doc *document) model(n node) {
-	m := &modelEntry{path: n.path}
-	n.fields(map[string]func(node){
-		"name": name(&m.Name), "patch": patch(&m.Patch), "pipeline": boolean(&m.Pipeline),
-		"upstreams": func(n node) {
-			n.items(func(item node) {
-				ref := reference{path: item.path}
-				if name(&ref.id)(item); ref.id != "" {
-					m.refs = append(m.refs, ref)
-				}
-			})
-		},
+func (m *modelEntry) settings() []setting {
+	return []setting{
+		key("name", name(&m.Name), "", "unique name, compared exactly. It may hold slashes and colons").must(),
+		key("upstreams", kind{name: "list of ids", read: m.readUpstreams}, "", "in order of priority. An unknown id is left out with a warning; "+
+			"a model without any upstream is not listed and gets 404").must(),
+		key("patch", patch(&m.Patch), "{}", "merged last, see [patches](#patches)"),
+		key("pipeline", boolean(&m.Pipeline), "false", "`true`: system block, sessions and text from the web apply to this model as they do to "+
+			"automatic routing").idle(),
+	}
+}
+
+func (m *modelEntry) readUpstreams(n node) {
+	n.items(func(item node) {
+		ref := reference{path: item.path}
+		if name(&ref.id).read(item); ref.id != "" {
+			m.refs = append(m.refs, ref)
+		}
 	})
-	doc.models = append(doc.models, m)
 }
 
 // addModel keeps the references that lead to an upstream, checks the model and adds it to the configuration.
 func (doc *document) addModel(m *modelEntry) {
-	doc.require(m.path, "name")
-	doc.require(m.path, "upstreams")
 	seen := map[string]bool{}
 	for _, ref := range m.refs {
 		_, known := doc.upstreamAt[ref.id]

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 
@@ -67,12 +66,14 @@ func (r *reader) visit() bool {
 }
 
 // pairs calls fn for each key and value of a mapping: its own in the order of the file, then those of merge keys ("<<") that it lacks.
-func (n node) pairs(fn func(key, value node)) {
+// It is false for what is no mapping.
+func (n node) pairs(fn func(key, value node)) bool {
 	if n.Kind != yaml.MappingNode {
 		n.fail("must be a mapping (got %s)", n.shape())
-		return
+		return false
 	}
 	n.walk(map[string]bool{}, 0, fn)
+	return true
 }
 
 func (n node) walk(seen map[string]bool, depth int, fn func(key, value node)) {
@@ -113,29 +114,6 @@ func (n node) merge(seen map[string]bool, depth int, fn func(key, value node)) {
 	default:
 		n.fail("a merge key takes a mapping or a list of mappings (got %s)", n.shape())
 	}
-}
-
-// fields reads a mapping with known keys; others are warnings. A value of null is as if the key were absent.
-func (n node) fields(known map[string]func(node)) {
-	n.pairs(func(key, value node) {
-		read, ok := known[key.Value]
-		switch {
-		case !ok:
-			value.warn("unknown field, ignored (known: %s)", strings.Join(sortedKeys(known), ", "))
-		case !value.null():
-			n.r.lines[value.path] = value.Line
-			read(value)
-		}
-	})
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // each calls fn for each item of a list.

@@ -9,19 +9,19 @@ type Log struct {
 	File   string // also written there, with rotation; "" = only standard output
 }
 
-func (doc *document) log(n node) {
-	l := &doc.Log
-	n.fields(map[string]func(node){"level": logLevel(&l.Level), "format": oneOf(&l.Format, "text", "json"), "file": expanded(&l.File)})
-}
-
-// logLevel reads a level. "warning" is a common spelling of one.
-func logLevel(p *string) func(node) {
-	return func(n node) {
-		if strings.EqualFold(n.Value, "warning") {
-			*p = "warn"
-			return
+func (l *Log) settings() []setting {
+	level := oneOf(&l.Level, "debug", "info", "warn", "error")
+	read := level.read
+	level.read = func(n node) {
+		if strings.EqualFold(n.Value, "warning") { // a common spelling
+			n.Node = scalar("warn", n.Line)
 		}
-		oneOf(p, "debug", "info", "warn", "error")(n)
+		read(n)
+	}
+	return []setting{
+		key("level", level, "info", "what is logged; `server.debug` makes it `debug`").env("LOG_LEVEL").live(),
+		key("format", oneOf(&l.Format, "text", "json"), "text", "form of the lines"),
+		key("file", path(&l.File), "", "also write there, in up to six files of 10 MB; empty for standard output only"),
 	}
 }
 
@@ -31,7 +31,9 @@ type Telemetry struct {
 	ServiceName  string
 }
 
-func (doc *document) telemetry(n node) {
-	t := &doc.Telemetry
-	n.fields(map[string]func(node){"otlp_endpoint": web(&t.OTLPEndpoint), "service_name": name(&t.ServiceName)})
+func (t *Telemetry) settings() []setting {
+	return []setting{
+		key("otlp_endpoint", web(&t.OTLPEndpoint), "", "collector for traces (OTLP over HTTP); empty for none"),
+		key("service_name", name(&t.ServiceName), "hydrallm", "name in the traces"),
+	}
 }

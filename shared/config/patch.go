@@ -13,10 +13,10 @@ import (
 // maxPatch bounds a patch, in bytes of JSON: aliases can make it much larger than the file.
 const maxPatch = 1 << 20
 
-// patch reads a patch of requests as JSON that keeps the order and the digits of the file. Nothing is substituted inside. An
+// patch is a patch of requests as JSON that keeps the order and the digits of the file. Nothing is substituted inside. An
 // empty patch is none.
-func patch(p *json.RawMessage) func(node) {
-	return func(n node) {
+func patch(p *json.RawMessage) kind {
+	return kind{name: "mapping", read: func(n node) {
 		if n.Kind != yaml.MappingNode {
 			n.fail("a patch must be a mapping (got %s)", n.shape())
 			return
@@ -29,7 +29,7 @@ func patch(p *json.RawMessage) func(node) {
 		case w.out.Len() > len("{}"):
 			*p = w.out.Bytes()
 		}
-	}
+	}}
 }
 
 // patchWriter turns YAML into JSON. It stops where the patch gets too large or too deep.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -46,52 +47,75 @@ type providerEntry struct {
 	seen  map[Secret]bool
 }
 
-func newProviderEntry(doc *document, path string) *providerEntry {
-	p := &providerEntry{path: path, seen: map[Secret]bool{}}
-	p.HeadersTimeout, p.RequestTimeout = doc.Resilience.HeadersTimeout, doc.Resilience.RequestTimeout
-	return p
+func newProviderEntry(path string) *providerEntry {
+	return &providerEntry{path: path, seen: map[Secret]bool{}}
 }
 
-func (doc *document) provider(n node) {
-	p := newProviderEntry(doc, n.path)
-	n.fields(map[string]func(node){
-		"id": name(&p.ID), "dialect": oneOf(&p.Dialect, "openai", "gemini", "ollama", "anthropic", "opencode", "openclaw"),
-		"url": web(&p.URL), "key": secret(&p.key), "keys": func(n node) { n.words(p.addKey) }, "tier": tier(&p.Tier),
-		"max_concurrency": limit(&p.limit), "session_header": p.readSessionHeader, "think_tags": thinkTags(&p.ThinkTags),
-		"patch": patch(&p.Patch), "headers": p.readHeaders,
-		"default_models": func(n node) {
-			n.fields(map[string]func(node){"free": text(&p.DefaultModels.Free), "premium": text(&p.DefaultModels.Premium)})
-		},
-		"headers_timeout": positive(&p.HeadersTimeout), "request_timeout": positive(&p.RequestTimeout),
-	})
-	doc.providers = append(doc.providers, p)
+func (p *providerEntry) settings() []setting {
+	var k Key
+	return []setting{
+		key("id", name(&p.ID), "", "unique name. The ids below bring a preset along").must(),
+		key("dialect", oneOf(&p.Dialect, "openai", "gemini", "ollama", "anthropic", "opencode", "openclaw"), "",
+			"the protocol it speaks. Requests and answers are translated where it is not OpenAI's, see [dialects](#dialects)").
+			inherits("`openai`, unless the preset has another"),
+		key("url", web(&p.URL), "", "base address with the version path, such as `https://routerai.ru/api/v1`. Slashes at the end don't matter. A bare "+
+			"host is completed with `/v1`, one of the dialect `gemini` with `/v1beta`; `anthropic` and `opencode` take the address of the server itself. "+
+			"No user, password or fragment").inherits("required, unless the preset has one"),
+		key("key", secret(&p.key), "", "the one key, sent as `Authorization: Bearer`. Empty: no credentials are sent"),
+		key("keys", kind{name: "list", list: true, expands: true, fields: k.settings(), read: func(n node) { n.words(p.addKey) }}, "",
+			"a pool of keys instead: each call takes one at random, and a key that fails rests (`resilience.cooldowns`). An entry is a key, or "+
+				"`{value: ..., tier: ...}`. Blanks and repetitions are ignored. Not together with `key`").inherits("none"),
+		key("tier", tier(&p.Tier), "unknown", "what its keys are worth; a key of the pool may have its own"),
+		key("max_concurrency", limit(&p.limit), "null", "calls at the same time to **each** of its upstreams, unless the upstream has its own limit. "+
+			"null and `0`: unlimited"),
+		key("session_header", kind{name: "text or null", read: p.readSessionHeader}, "null", "name of a header that tells the provider which "+
+			"conversation a request belongs to. The gateway computes its value"),
+		key("think_tags", thinkTags(&p.ThinkTags), "off", "what happens to `<think>` blocks in answers: nothing, moved to `reasoning_content`, or "+
+			"removed. `true` is `split`, `false` is `off`"),
+		key("patch", patch(&p.Patch), "{}", "merged into the body of every request to it, see [patches](#patches)"),
+		key("headers", kind{name: "mapping of text", expands: true, read: p.readHeaders}, "{}", "headers that every request to it carries"),
+		key("default_models", mapping(
+			key("free", text(&p.DefaultModels.Free), "", "with keys that are not premium"),
+			key("premium", text(&p.DefaultModels.Premium), "", "with a premium key"),
+		), "", "models that automatic routing takes until the provider's own list is known"),
+		key("headers_timeout", positive(&p.HeadersTimeout), "", "own limit").inherits("that of `resilience`"),
+		key("request_timeout", positive(&p.RequestTimeout), "", "own limit").inherits("that of `resilience`"),
+	}
 }
 
-func tier(p *string) func(node) {
-	return oneOf(p, "free", "standard", "premium", "experimental", "unknown")
+func (k *Key) settings() []setting {
+	return []setting{
+		key("value", kind{name: "text", expands: true, read: k.readValue}, "", "the key").must(),
+		key("tier", tier(&k.Tier), "", "what it is worth").inherits("that of the provider"),
+	}
 }
+
+func tier(p *string) kind { return oneOf(p, "free", "standard", "premium", "experimental", "unknown") }
 
 // addKey reads one key of a pool: text, or {value, tier}. Blanks and repetitions are ignored (R-172).
 func (p *providerEntry) addKey(n node) {
 	var k Key
-	ok := true
 	if n.Kind == yaml.MappingNode {
-		n.fields(map[string]func(node){
-			"value": func(n node) { k.Value, ok = n.secret() }, "tier": tier(&k.Tier),
-		})
+		n.fields(k.settings())
 	} else {
-		k.Value, ok = n.secret()
+		k.readValue(n)
 	}
 	switch {
-	case !ok:
 	case k.Value == "":
-		n.warn("empty key, ignored")
 	case p.seen[k.Value]:
-		n.warn("the same key again, ignored")
+		n.warn("the same again, ignored")
 	default:
 		p.seen[k.Value] = true
 		p.Keys = append(p.Keys, k)
 	}
+}
+
+func (k *Key) readValue(n node) {
+	v, ok := n.secret()
+	if ok && v == "" {
+		n.warn("empty, ignored")
+	}
+	k.Value = v
 }
 
 // own are the headers that the gateway sets itself.
@@ -148,7 +172,6 @@ func (p *providerEntry) readSessionHeader(n node) {
 
 // addProvider completes a provider, checks it and adds it to the configuration.
 func (doc *document) addProvider(p *providerEntry) {
-	doc.require(p.path, "id")
 	pre, known := presets[p.ID]
 	if p.Dialect == "" {
 		p.Dialect = "openai"
@@ -158,8 +181,8 @@ func (doc *document) addProvider(p *providerEntry) {
 	}
 	if p.URL == "" {
 		p.URL = pre.urls[p.Dialect]
-		if p.URL == "" {
-			doc.require(p.path, "url")
+		if p.URL == "" && !doc.given(p.path+".url") {
+			doc.fail(p.path+".url", "is missing")
 		}
 	}
 	p.URL = withVersion(p.URL, p.Dialect)
@@ -170,9 +193,8 @@ func (doc *document) addProvider(p *providerEntry) {
 	if p.limit != nil {
 		p.Limit = *p.limit
 	}
-	if p.ThinkTags == "" {
-		p.ThinkTags = ThinkOff
-	}
+	p.HeadersTimeout = cmp.Or(p.HeadersTimeout, doc.Resilience.HeadersTimeout)
+	p.RequestTimeout = cmp.Or(p.RequestTimeout, doc.Resilience.RequestTimeout)
 	if doc.given(p.path+".headers_timeout") || doc.given(p.path+".request_timeout") {
 		doc.checkTimeouts(p.path+".request_timeout", p.HeadersTimeout, p.RequestTimeout)
 	}
@@ -210,9 +232,6 @@ func withVersion(address, dialect string) string {
 // addKeys decides between a single key, a pool and none.
 func (doc *document) addKeys(p *providerEntry, pre preset) {
 	single, pool := doc.given(p.path+".key"), doc.given(p.path+".keys")
-	if p.Tier == "" {
-		p.Tier = "unknown"
-	}
 	switch {
 	case p.key != "" && len(p.Keys) > 0:
 		doc.fail(p.path+".keys", "has keys beside key: give one of them")

@@ -33,43 +33,43 @@ type Breaker struct {
 // Cooldowns are how long a key rests, by the reason (R-161). Max caps what providers ask for.
 type Cooldowns struct{ Forbidden, Quota, Other, Max time.Duration }
 
-func defaultResilience() Resilience {
-	return Resilience{
-		MaxHops: 3, MaxRetries: 3,
-		GateTimeout: 30 * time.Second, HeadersTimeout: 240 * time.Second, RequestTimeout: 300 * time.Second,
-		ProviderBreaker: Breaker{Consecutive: 5, OpenFor: time.Minute, HalfOpen: true},
-		ChannelBreaker:  Breaker{Failures: 3, Window: 5 * time.Minute, OpenFor: time.Minute},
-		Cooldowns:       Cooldowns{Forbidden: 24 * time.Hour, Quota: time.Hour, Other: 5 * time.Minute, Max: 24 * time.Hour},
-		ProbeInterval:   time.Minute,
+func (r *Resilience) settings() []setting {
+	c := &r.Cooldowns
+	return []setting{
+		key("max_hops", integer(&r.MaxHops, 1, math.MaxInt16), "3", "upstream calls that one request may make across channels"),
+		key("max_retries", integer(&r.MaxRetries, 1, math.MaxInt16), "3", "attempts within one pool of keys").env("MAX_RETRIES"),
+		key("stream_gate_timeout", duration(&r.GateTimeout), "30s", "how long an answer is held back, from its headers on, to see whether it begins "+
+			"with content or with an error. After that it is passed on"),
+		key("headers_timeout", positive(&r.HeadersTimeout), "240s", "an upstream that sends no response headers within this time has failed"),
+		key("request_timeout", positive(&r.RequestTimeout), "300s", "one upstream call from the first byte sent to the last one received"),
+		key("idle_timeout", duration(&r.IdleTimeout), "0s", "longest pause between two bytes of a stream that is being passed on; 0 for none"),
+		key("request_deadline", duration(&r.RequestDeadline), "0s", "all calls of one client request together; 0 for none"),
+		key("breaker", mapping( // R-105
+			key("provider", breaker(&r.ProviderBreaker), "{consecutive: 5, open_for: 60s, half_open: true}", "for the pools of automatic routing"),
+			key("channel", breaker(&r.ChannelBreaker), "{failures: 3, window: 5m, open_for: 60s, half_open: false}", "for each entry of `upstreams`"),
+		), "", "circuit breakers"),
+		key("cooldowns", mapping( // R-161
+			key("forbidden", duration(&c.Forbidden), "24h", "after 401 and 403"),
+			key("quota", duration(&c.Quota), "1h", "after 429"),
+			key("other", duration(&c.Other), "5m", "after other failures"),
+			key("max", positive(&c.Max), "24h", "the longest rest, whatever a provider states"),
+		), "", "how long a key of a pool rests. What a provider states itself comes first"),
+		key("probe_interval", positive(&r.ProbeInterval), "60s", "how often keys whose rest is over are tried"), // R-164
 	}
 }
 
-func (doc *document) resilience(n node) {
-	r := &doc.Resilience
-	n.fields(map[string]func(node){
-		"max_hops": integer(&r.MaxHops, 1, math.MaxInt16), "max_retries": integer(&r.MaxRetries, 1, math.MaxInt16),
-		"stream_gate_timeout": duration(&r.GateTimeout), "headers_timeout": positive(&r.HeadersTimeout),
-		"request_timeout": positive(&r.RequestTimeout), "idle_timeout": duration(&r.IdleTimeout), "request_deadline": duration(&r.RequestDeadline),
-		"breaker": func(n node) {
-			n.fields(map[string]func(node){"provider": breaker(&r.ProviderBreaker), "channel": breaker(&r.ChannelBreaker)})
-		},
-		"cooldowns": func(n node) {
-			c := &r.Cooldowns
-			n.fields(map[string]func(node){
-				"forbidden": duration(&c.Forbidden), "quota": duration(&c.Quota), "other": duration(&c.Other), "max": positive(&c.Max),
-			})
-		},
-		"probe_interval": positive(&r.ProbeInterval),
-	})
-}
-
-// breaker reads a breaker of either kind. A key of one kind takes the place of the other kind's default.
-func breaker(b *Breaker) func(node) {
-	return func(n node) {
-		n.fields(map[string]func(node){
-			"consecutive": integer(&b.Consecutive, 1, math.MaxInt32), "failures": integer(&b.Failures, 1, math.MaxInt32),
-			"window": positive(&b.Window), "open_for": positive(&b.OpenFor), "half_open": boolean(&b.HalfOpen),
-		})
+// breaker is a breaker of either kind. A key of one kind takes the place of the other kind's default.
+func breaker(b *Breaker) kind {
+	k := mapping(
+		key("consecutive", integer(&b.Consecutive, 1, math.MaxInt32), "", "opens after this many failures in a row"),
+		key("failures", integer(&b.Failures, 1, math.MaxInt32), "", "opens after this many failures within `window`"),
+		key("window", positive(&b.Window), "", "the time in which `failures` are counted"),
+		key("open_for", positive(&b.OpenFor), "", "how long an open breaker lets nothing through"),
+		key("half_open", boolean(&b.HalfOpen), "", "afterwards: one call goes first and decides, or all go at once"),
+	)
+	fields := k.read
+	k.read = func(n node) {
+		fields(n)
 		consecutive := n.r.given(join(n.path, "consecutive"))
 		windowed := n.r.given(join(n.path, "failures")) || n.r.given(join(n.path, "window"))
 		switch {
@@ -84,6 +84,7 @@ func breaker(b *Breaker) func(node) {
 			}
 		}
 	}
+	return k
 }
 
 // checkTimeouts warns of limits that the total takes the place of (R-147, R-148).

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -9,8 +10,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 )
-
-// The functions below make readers: functions that set a value from a node, or report why not and leave the value as it is.
 
 // text gives a scalar as it is written: words that YAML takes for numbers or booleans are fine where text is wanted.
 func (n node) text() (string, bool) {
@@ -21,8 +20,8 @@ func (n node) text() (string, bool) {
 	return strings.TrimSpace(n.Value), true
 }
 
-func text(p *string) func(node) {
-	return func(n node) {
+func text(p *string) kind {
+	return kind{name: "text", read: func(n node) {
 		s, ok := n.text()
 		if !ok {
 			return
@@ -31,41 +30,37 @@ func text(p *string) func(node) {
 			n.warn("variables are not replaced here: they are in addresses, paths, keys and headers")
 		}
 		*p = s
-	}
+	}}
 }
 
-// name reads text that may not be empty.
-func name(p *string) func(node) {
-	return func(n node) {
-		text(p)(n)
+// name is text that may not be empty.
+func name(p *string) kind {
+	return kind{name: "text", read: func(n node) {
+		text(p).read(n)
 		if n.Kind == yaml.ScalarNode && *p == "" {
 			n.fail("must not be empty")
 		}
-	}
+	}}
 }
 
-// oneOf reads one of some words, in any case.
-func oneOf[T ~string](p *T, words ...T) func(node) {
-	return func(n node) {
+// oneOf is one of some words, in any case.
+func oneOf(p *string, words ...string) kind {
+	return kind{name: "`" + strings.Join(words, "`, `") + "`", read: func(n node) {
 		s, ok := n.text()
 		if !ok {
 			return
 		}
-		i := slices.IndexFunc(words, func(w T) bool { return strings.EqualFold(s, string(w)) })
+		i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(s, w) })
 		if i < 0 {
-			list := make([]string, len(words))
-			for i, w := range words {
-				list[i] = string(w)
-			}
-			n.fail("must be one of %s (got %s)", strings.Join(list, ", "), n.shown())
+			n.fail("must be one of %s (got %s)", strings.Join(words, ", "), n.shown())
 			return
 		}
 		*p = words[i]
-	}
+	}}
 }
 
-func boolean(p *bool) func(node) {
-	return func(n node) {
+func boolean(p *bool) kind {
+	return kind{name: "boolean", read: func(n node) {
 		switch strings.ToLower(n.Value) {
 		case "true", "yes", "on", "1":
 			*p = true
@@ -74,14 +69,17 @@ func boolean(p *bool) func(node) {
 		default:
 			n.fail("must be true or false (got %s)", n.shown())
 		}
-	}
+	}}
 }
 
-// integer reads a whole number within bounds.
-func integer(p *int, low, high int) func(node) {
-	return func(n node) {
-		s := strings.TrimSpace(n.Value)
-		i, err := strconv.Atoi(s)
+// integer is a whole number within bounds.
+func integer(p *int, low, high int) kind {
+	name := fmt.Sprintf("%d to %d", low, high)
+	if high >= math.MaxInt16 && high != math.MaxUint16 { // nobody comes near it
+		name = fmt.Sprintf("number from %d on", low)
+	}
+	return kind{name: name, read: func(n node) {
+		i, err := strconv.Atoi(strings.TrimSpace(n.Value))
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil:
 			n.fail("must be a whole number from %d to %d (got %s)", low, high, n.shown())
@@ -92,23 +90,27 @@ func integer(p *int, low, high int) func(node) {
 		default:
 			*p = i
 		}
-	}
+	}}
 }
 
-// limit reads a number of calls that may run at the same time; 0 is unlimited. It stays nil when the key is absent (R-189).
-func limit(p **int) func(node) {
-	return func(n node) {
+// limit is a number of calls that may run at the same time; 0 is unlimited. It stays nil when the key is absent (R-189).
+func limit(p **int) kind {
+	return kind{name: "number or null", read: func(n node) {
 		i := -1
-		integer(&i, 0, math.MaxInt32)(n)
+		integer(&i, 0, math.MaxInt32).read(n)
 		if i >= 0 {
 			*p = &i
 		}
-	}
+	}}
 }
 
-// number reads a finite number within bounds.
-func number(p *float64, low, high float64) func(node) {
-	return func(n node) {
+// number is a finite number within bounds.
+func number(p *float64, low, high float64) kind {
+	name := fmt.Sprintf("%g to %g", low, high)
+	if high == math.MaxFloat64 {
+		name = fmt.Sprintf("number from %g on", low)
+	}
+	return kind{name: name, read: func(n node) {
 		f, err := strconv.ParseFloat(n.Value, 64)
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil || math.IsNaN(f) || math.IsInf(f, 0):
@@ -120,12 +122,12 @@ func number(p *float64, low, high float64) func(node) {
 		default:
 			*p = f
 		}
-	}
+	}}
 }
 
-// duration reads a Go duration that is not negative.
-func duration(p *time.Duration) func(node) {
-	return func(n node) {
+// duration is a Go duration that is not negative.
+func duration(p *time.Duration) kind {
+	return kind{name: "duration", read: func(n node) {
 		d, err := time.ParseDuration(strings.TrimSpace(n.Value))
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil:
@@ -135,19 +137,30 @@ func duration(p *time.Duration) func(node) {
 		default:
 			*p = d
 		}
-	}
+	}}
 }
 
-// positive reads a duration above zero.
-func positive(p *time.Duration) func(node) {
-	return func(n node) {
+// positive is a duration above zero.
+func positive(p *time.Duration) kind {
+	return kind{name: "duration above 0", read: func(n node) {
 		d := time.Duration(-1)
-		duration(&d)(n)
+		duration(&d).read(n)
 		switch {
 		case d == 0:
 			n.fail("must be more than zero (got %s)", n.shown())
 		case d > 0:
 			*p = d
 		}
-	}
+	}}
+}
+
+// whole is a whole number of some unit, at least low of it.
+func whole(p *time.Duration, unit time.Duration, low int) kind {
+	return kind{read: func(n node) {
+		i := -1
+		integer(&i, low, int(math.MaxInt32*time.Second/unit)).read(n)
+		if i >= 0 {
+			*p = time.Duration(i) * unit
+		}
+	}}
 }

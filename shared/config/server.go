@@ -23,15 +23,28 @@ type Server struct {
 	Locale       string // en | ko
 }
 
-const (
-	portWithFile    = 8100
-	portWithoutFile = 8000 // C-01
-)
+const portWithoutFile = 8000 // C-01
 
-func defaultServer() Server {
-	return Server{
-		Host: "0.0.0.0", Port: portWithFile, MaxBodyBytes: 32 << 20,
-		QueueTimeout: 30 * time.Second, DrainTimeout: time.Minute, Locale: "en",
+func (s *Server) settings() []setting {
+	return []setting{
+		key("host", kind{name: "IP address or host name", expands: true, read: func(n node) {
+			if host, ok := n.host(); ok {
+				s.Host = host
+			}
+		}}, "0.0.0.0", "address to listen on").env("HOST"),
+		key("port", integer(&s.Port, 1, math.MaxUint16), "8100", "port to listen on; `8000` when there is no file").env("PORT"),
+		key("max_body_bytes", integer(&s.MaxBodyBytes, 1, math.MaxInt32), "33554432", "a larger request body gets 413"),
+		key("client_keys", listOf(&s.ClientKeys, "list of text", node.secret), "[]", "keys that clients must send to `/v1`, as "+
+			"`Authorization: Bearer` or `x-api-key`. Empty: everybody may, with a warning when the address is not only this machine"),
+		key("admin_key", secret(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on"),
+		key("debug", boolean(&s.Debug), "false", "opens the admin routes when there is no admin key, and logs at level debug"),
+		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, such as "+
+			"`https://app.example`. Never for `/v1/admin`; `*` is not accepted"),
+		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker takes within this time gets 503 with `Retry-After`"),
+		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running streams may go on when the process is told to stop"),
+		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions").idle(),
+		key("locale", oneOf(&s.Locale, "en", "ko"), "en", "language of the blocks that are put into prompts, and of `/ui` at first").
+			env("LOCALE").live().idle(),
 	}
 }
 
@@ -47,62 +60,18 @@ func (s Server) Loopback() bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-func (doc *document) server(n node) {
-	s := &doc.Server
-	n.fields(map[string]func(node){
-		"host": s.readHost, "port": integer(&s.Port, 1, math.MaxUint16), "max_body_bytes": integer(&s.MaxBodyBytes, 1, math.MaxInt32),
-		"client_keys": s.readClientKeys, "admin_key": secret(&s.AdminKey), "debug": boolean(&s.Debug),
-		"cors_origins":  s.readOrigins,
-		"queue_timeout": positive(&s.QueueTimeout), "drain_timeout": duration(&s.DrainTimeout),
-		"tool_install": boolean(&s.ToolInstall), "locale": oneOf(&s.Locale, "en", "ko"),
-	})
-}
-
-func (s *Server) readHost(n node) {
-	host, ok := n.expanded()
-	if !ok {
-		return
+// origin gives an origin as browsers send it: scheme, host and port, nothing else. "*" is none (R-383).
+func origin(n node) (string, bool) {
+	text, ok := n.expanded()
+	if !ok || text == "" {
+		return "", ok
 	}
-	if !validHost(host) {
-		n.fail("must be an IP address or a host name (got %s)", n.shown())
-		return
+	u, problem := parseURL(text, "http", "https")
+	if problem != "" || u.Path != "" || u.RawQuery != "" {
+		n.fail("must be an origin such as https://app.example (got %s)", n.shownURL())
+		return "", false
 	}
-	s.Host = host
-}
-
-func (s *Server) readClientKeys(n node) {
-	s.ClientKeys = nil
-	seen := map[Secret]bool{}
-	n.words(func(item node) {
-		key, ok := item.secret()
-		switch {
-		case !ok:
-		case key == "":
-			item.warn("empty client key, ignored")
-		case seen[key]:
-			item.warn("the same client key again, ignored")
-		default:
-			seen[key] = true
-			s.ClientKeys = append(s.ClientKeys, key)
-		}
-	})
-}
-
-// readOrigins takes origins as browsers send them: scheme, host and port, nothing else. "*" is none (R-383).
-func (s *Server) readOrigins(n node) {
-	s.CORSOrigins = nil
-	n.words(func(item node) {
-		text, ok := item.expanded()
-		if !ok {
-			return
-		}
-		u, problem := parseURL(text, "http", "https")
-		if problem != "" || u.Path != "" || u.RawQuery != "" {
-			item.fail("must be an origin such as https://app.example (got %s)", item.shownURL())
-			return
-		}
-		s.CORSOrigins = append(s.CORSOrigins, strings.ToLower(u.Scheme+"://"+u.Host))
-	})
+	return strings.ToLower(u.Scheme + "://" + u.Host), true
 }
 
 // checkServer warns of doors that stand open (R-382).

@@ -16,13 +16,18 @@ type Sessions struct {
 	MaxSessions      int    // 0 = no limit
 }
 
-func (doc *document) sessions(n node) {
-	s := &doc.Sessions
-	n.fields(map[string]func(node){
-		"database": s.readDatabase, "compact_threshold": integer(&s.CompactThreshold, 1, math.MaxInt32),
-		"recent_window": integer(&s.RecentWindow, 1, math.MaxInt32), "retention_days": integer(&s.RetentionDays, 1, 365),
-		"max_sessions": integer(&s.MaxSessions, 0, math.MaxInt32),
-	})
+func (s *Sessions) settings() []setting {
+	return []setting{
+		key("database", kind{name: "`sqlite:<path>` or `postgres://...`", expands: true, read: s.readDatabase}, "sqlite:data/hydrallm.db",
+			"where sessions, usage and logs are stored").env("DATABASE_URL"),
+		key("compact_threshold", integer(&s.CompactThreshold, 1, math.MaxInt32), "6000",
+			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD").idle(),
+		key("recent_window", integer(&s.RecentWindow, 1, math.MaxInt32), "4", "newest messages that are never summarised").env("SESSION_RECENT_WINDOW").idle(),
+		key("retention_days", integer(&s.RetentionDays, 1, 365), "30", "sessions that were not used for so long are deleted").
+			env("SESSION_RETENTION_DAYS").live().idle(),
+		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",
+			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS").idle(),
+	}
 }
 
 // readDatabase never shows the value: it may hold a password.
@@ -54,29 +59,28 @@ type NATS struct {
 	WorkOnDisk  bool // the request stream is kept in files, not in memory
 }
 
-func (doc *document) nats(n node) {
-	c := &doc.NATS
-	storage := ""
-	n.fields(map[string]func(node){
-		"url": c.readURL, "listen": c.readListen, "credentials": expanded(&c.Credentials), "store_dir": expanded(&c.StoreDir),
-		"replicas": integer(&c.Replicas, 1, 5), "work_storage": oneOf(&storage, "memory", "file"),
-	})
-	c.WorkOnDisk = storage == "file"
+func (c *NATS) settings() []setting {
+	var storage string
+	workStorage := oneOf(&storage, "memory", "file")
+	word := workStorage.read
+	workStorage.read = func(n node) {
+		word(n)
+		c.WorkOnDisk = storage == "file"
+	}
+	return []setting{
+		key("url", kind{name: "address", expands: true, read: c.readURL}, "", "`nats://`, `tls://`, `ws://` or `wss://`; several with commas. "+
+			"Empty: the embedded server, in the all-in-one binary only. No user or password: use `credentials`").env("NATS_URL"),
+		key("listen", kind{name: "`host:port`", expands: true, read: c.readListen}, "", "where the embedded server also listens for other processes"),
+		key("credentials", path(&c.Credentials), "", "credentials file for a secured server"),
+		key("store_dir", path(&c.StoreDir), "data/nats", "directory of the embedded server"),
+		key("replicas", integer(&c.Replicas, 1, 5), "1", "copies of streams and buckets; above 1 needs a cluster"),
+		key("work_storage", workStorage, "memory", "where the stream of requests is kept"),
+	}
 }
 
 func (c *NATS) readURL(n node) {
 	var all []string
-	n.words(func(item node) {
-		text, ok := item.expanded()
-		if !ok {
-			return
-		}
-		if _, problem := parseURL(text, "nats", "tls", "ws", "wss"); problem != "" {
-			item.fail("%s (got %s)", problem, item.shownURL())
-			return
-		}
-		all = append(all, text)
-	})
+	listOf(&all, "", func(item node) (string, bool) { return item.address("nats", "tls", "ws", "wss") }).read(n)
 	c.URL = strings.Join(all, ",")
 }
 

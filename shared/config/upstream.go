@@ -30,9 +30,9 @@ const (
 	ThinkStrip ThinkTags = "strip"
 )
 
-// thinkTags reads a mode. It stays "" when the key is absent; what is unknown is off (R-221).
-func thinkTags(p *ThinkTags) func(node) {
-	return func(n node) {
+// thinkTags is a mode. It stays "" when the key is absent; what is unknown is off (R-221).
+func thinkTags(p *ThinkTags) kind {
+	return kind{name: "`off`, `split`, `strip`", read: func(n node) {
 		if n.Kind != yaml.ScalarNode {
 			n.fail("must be off, split or strip (got %s)", n.shape())
 			return
@@ -48,7 +48,7 @@ func thinkTags(p *ThinkTags) func(node) {
 			n.warn("must be off, split or strip (got %s): off is used", n.shown())
 			*p = ThinkOff
 		}
-	}
+	}}
 }
 
 // upstreamEntry is an upstream as the file has it.
@@ -58,24 +58,27 @@ type upstreamEntry struct {
 	limit *int
 }
 
-func (doc *document) upstream(n node) {
-	u := &upstreamEntry{path: n.path}
+func (u *upstreamEntry) settings() []setting {
+	return []setting{
+		key("id", name(&u.ID), "", "unique name").must(),
+		key("provider", name(&u.Provider), "", "id of an entry of `providers`").must(),
+		key("model", name(&u.Model), "", "the model as the provider calls it").must(),
+		key("max_concurrency", limit(&u.limit), "null", "calls at the same time. null: that of the provider. `0`: unlimited, also when the provider has a limit"),
+		key("think_tags", thinkTags(&u.ThinkTags), "null", "null: that of the provider. `off` wins over the provider's"),
+		key("patch", patch(&u.Patch), "{}", "merged after the provider's, see [patches](#patches)"),
+		key("cost", kind{name: "number from 0 on, or null", read: u.readCost}, "null", "relative price. It orders only chains that no model lists").idle(),
+	}
+}
+
+func (u *upstreamEntry) readCost(n node) {
 	cost := -1.0
-	n.fields(map[string]func(node){
-		"id": name(&u.ID), "provider": name(&u.Provider), "model": name(&u.Model), "max_concurrency": limit(&u.limit),
-		"think_tags": thinkTags(&u.ThinkTags), "patch": patch(&u.Patch), "cost": number(&cost, 0, math.MaxFloat64),
-	})
-	if cost >= 0 {
+	if number(&cost, 0, math.MaxFloat64).read(n); cost >= 0 {
 		u.Cost = &cost
 	}
-	doc.upstreams = append(doc.upstreams, u)
 }
 
 // addUpstream takes from the provider what the upstream leaves open, checks it and adds it to the configuration.
 func (doc *document) addUpstream(u *upstreamEntry) {
-	doc.require(u.path, "id")
-	doc.require(u.path, "provider")
-	doc.require(u.path, "model")
 	p, known := doc.Provider(u.Provider)
 	if !known && u.Provider != "" {
 		doc.fail(u.path+".provider", "there is no provider %q", short(u.Provider)) // C-12

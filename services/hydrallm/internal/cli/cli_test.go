@@ -100,7 +100,6 @@ server: {host: 127.0.0.1}
 providers: [{id: p, url: "http://127.0.0.1:1/v1", key: a-secret-that-is-not-shown}]
 upstreams: [{id: u, provider: p, model: x}]
 models: [{name: m, upstreams: [u]}]
-web: {enabled: false}
 `
 
 func TestCheck(t *testing.T) {
@@ -114,8 +113,9 @@ func TestCheck(t *testing.T) {
 		err  []string
 	}{
 		"valid":         {yaml: valid, code: 0, out: []string{"config.yaml is valid: 1 providers, 1 upstreams, 1 models, 0 warnings"}},
-		"warning":       {yaml: valid + "colour: red\n", code: 0, out: []string{"warning: ", "config.yaml:7: colour: unknown field"}},
+		"warning":       {yaml: valid + "colour: red\n", code: 0, out: []string{"warning: ", "config.yaml:6: colour: unknown field"}},
 		"errors":        {yaml: "server: {host: localhost, port: 0}\nlog: {level: loud}\ncolour: red\n", code: 1, out: []string{"error: ", "config.yaml:1: server.port:", "config.yaml:2: log.level:", "warning: ", "colour"}, err: []string{"2 errors, 1 warnings"}},
+		"no effect":     {yaml: valid + "web: {enabled: false}\n", code: 0, out: []string{"warning: ", "config.yaml:6: web: has no effect yet"}},
 		"named file":    {yaml: valid, args: []string{"config.yaml"}, code: 0, out: []string{"is valid"}},
 		"missing file":  {args: []string{"none.yaml"}, code: 1, err: []string{"none.yaml"}},
 		"no file":       {code: 0, out: []string{"environment is valid"}},

@@ -87,7 +87,6 @@ models:
   - {name: demo-failover, upstreams: [fails, answers]}
 
 routing: {priority: [mock], large: mock, final_fallback: "", aliases: {}}
-web: {enabled: false}
 sessions: {database: "sqlite:{{.Dir}}/hydrallm.db"}
 nats: {store_dir: "{{.Dir}}/nats"}
 `))

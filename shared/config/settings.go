@@ -1,0 +1,148 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// setting declares one key of a mapping. The declaration is all there is to know about it: the reader of the file, the defaults, the variables of
+// a start without a file, `hydrallm check` and the tables of docs/configuration.md are made from it.
+type setting struct {
+	key       string
+	kind      kind
+	byDefault string // as the file would have it; "" and null leave the zero value
+	doc       string // what it means, in Markdown
+
+	required  bool       // the key must be there
+	otherwise string     // where the value comes from when the key is absent; for the documentation
+	variable  string     // of the environment that gives it in a start without a file
+	fromText  func(node) // reads that variable
+	isLive    bool       // its value may change while the gateway runs
+	isIdle    bool       // it has no effect yet
+}
+
+// kind is what a value may be, and where it goes.
+type kind struct {
+	name    string     // for the documentation
+	read    func(node) // sets the value, or reports why not and leaves it as it is
+	fields  []setting  // of a mapping, or of each mapping in a list
+	list    bool       // fields are those of its items
+	expands bool       // ${NAME} stands for an environment variable
+}
+
+// key declares a setting.
+func key(name string, k kind, byDefault, doc string) setting {
+	return setting{key: name, kind: k, byDefault: byDefault, doc: doc}
+}
+
+// must is for a key that has to be there.
+func (s setting) must() setting { s.required = true; return s }
+
+// inherits says in the documentation where the value comes from when the key is absent.
+func (s setting) inherits(from string) setting { s.otherwise = from; return s }
+
+// env names the variable that gives the value in a start without a file.
+func (s setting) env(name string) setting { return s.envAs(name, s.kind) }
+
+// envAs is env for a variable of another form.
+func (s setting) envAs(name string, k kind) setting {
+	s.variable, s.fromText = name, k.read
+	return s
+}
+
+// live marks what may change while the gateway runs. The others are read at the start.
+func (s setting) live() setting { s.isLive = true; return s }
+
+// idle marks what nothing reads yet. It must not be accepted in silence.
+func (s setting) idle() setting { s.isIdle = true; return s }
+
+// mapping is a mapping with known keys.
+func mapping(fields ...setting) kind {
+	return kind{name: "mapping", fields: fields, read: func(n node) { n.fields(fields) }}
+}
+
+// entries is a list of mappings, each of which becomes one of all.
+func entries[E interface{ settings() []setting }](all *[]E, begin func(path string) E) kind {
+	return kind{name: "list of mappings", list: true, fields: begin("").settings(), read: func(n node) {
+		n.items(func(item node) {
+			e := begin(item.path)
+			fields := e.settings()
+			setDefaults(fields)
+			if item.fields(fields) {
+				*all = append(*all, e)
+			}
+		})
+	}}
+}
+
+// noEffect is what is said about a setting that nothing reads yet.
+const noEffect = "has no effect yet"
+
+// setDefaults gives all settings their defaults. They are read like those of a file.
+func setDefaults(all []setting) {
+	r := &reader{findings: newFindings("")}
+	for _, s := range all {
+		if !s.kind.list {
+			setDefaults(s.kind.fields)
+		}
+		if s.byDefault != "" && s.byDefault != "null" {
+			s.kind.read(node{Node: s.defaultNode(), r: r, path: s.key, literal: true})
+		}
+	}
+	if _, err := r.result(); err != nil {
+		panic(fmt.Sprintf("config: a default is not valid: %v", err))
+	}
+}
+
+func (s setting) defaultNode() *yaml.Node {
+	if !strings.HasPrefix(s.byDefault, "{") && !strings.HasPrefix(s.byDefault, "[") {
+		return scalar(s.byDefault, 0)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal([]byte(s.byDefault), &doc); err != nil {
+		panic(fmt.Sprintf("config: the default of %s is no YAML: %v", s.key, err))
+	}
+	return doc.Content[0]
+}
+
+// fields reads a mapping with known keys; others are warnings. A value of null is as if the key were absent. It is false for what is no mapping.
+func (n node) fields(known []setting) bool {
+	ok := n.pairs(func(key, value node) {
+		s, ok := find(known, key.Value)
+		switch {
+		case !ok:
+			n.r.warnAt(key.Line, value.path, "unknown field, ignored%s", suggestion(key.Value, names(known)))
+		case !value.null():
+			n.r.lines[value.path] = value.Line
+			if s.isIdle {
+				n.r.warnAt(key.Line, value.path, noEffect)
+			}
+			s.kind.read(value)
+		}
+	})
+	for _, s := range known {
+		if path := join(n.path, s.key); ok && s.required && !n.r.given(path) {
+			n.r.fail(path, "is missing")
+		}
+	}
+	return ok
+}
+
+func find(all []setting, key string) (setting, bool) {
+	for _, s := range all {
+		if s.key == key {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+func names(all []setting) []string {
+	list := make([]string, len(all))
+	for i, s := range all {
+		list[i] = s.key
+	}
+	return list
+}
