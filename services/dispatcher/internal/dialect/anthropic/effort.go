@@ -69,7 +69,7 @@ func (r *request) thinks() bool {
 }
 
 // outputConfig gives the effort and the JSON schema of the answer. What the client set itself comes first. Models that know no schema get
-// none: the answer may then have another form, but what the client asked for in words stands.
+// none, and schemas that can't be said are left out: the answer may then have another form, but what the client asked for in words stands.
 func (r *request) outputConfig() []byte {
 	given := r.in["output_config"]
 	own := object(given)
@@ -83,7 +83,9 @@ func (r *request) outputConfig() []byte {
 	wanted := object(r.in["response_format"])
 	schema := object(wanted["json_schema"])["schema"]
 	if rawjson.Text(wanted["type"]) == "json_schema" && schema != nil && r.model.schema && own["format"] == nil {
-		out = out.set("format", typed("json_schema").set("schema", schema).end())
+		if schema = outputSchema(schema); schema != nil {
+			out = out.set("format", typed("json_schema").set("schema", schema).end())
+		}
 	}
 	if len(out) == 0 {
 		return nil

@@ -49,6 +49,7 @@ func FuzzRequest(f *testing.F) {
 // requireRules checks what the API refuses a request for.
 func requireRules(t *testing.T, body gjson.Result) {
 	t.Helper()
+	made, open := map[string]bool{}, map[string]bool{} // calls
 	for i, turn := range body.Get("messages").Array() {
 		require.Equal(t, []string{"user", "assistant"}[i%2], turn.Get("role").Str)
 		blocks := turn.Get("content").Array()
@@ -60,10 +61,20 @@ func requireRules(t *testing.T, body gjson.Result) {
 			require.False(t, kind == "tool_result" && resultsOver, "%s", turn.Raw)
 			require.False(t, kind == "tool_use" && (!b.Get("input").IsObject() || !toolID.MatchString(b.Get("id").Str)), "%s", b.Raw)
 			resultsOver = resultsOver || kind != "tool_result"
+			switch kind {
+			case "tool_use":
+				id := b.Get("id").Str
+				require.False(t, made[id], "%s", b.Raw)
+				made[id], open[id] = true, true
+			case "tool_result":
+				delete(open, b.Get("tool_use_id").Str)
+			}
 		}
+		require.True(t, i%2 == 1 || len(open) == 0, "%v", open)
 		require.NotContains(t, []string{"thinking", "redacted_thinking"}, blocks[len(blocks)-1].Get("type").Str)
 	}
 	require.NotEmpty(t, body.Get("messages").Array())
+	require.Empty(t, open)
 	require.True(t, body.Get("max_tokens").Exists())
 }
 

@@ -1,8 +1,6 @@
 package anthropic
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -18,8 +16,9 @@ type conversation struct {
 	system     []block
 	systemAsIs bool // the blocks have more than text
 	turns      []turn
-	called     []string // names of the tools that were called, each once
-	isCalled   map[string]bool
+	calls      []call
+	byID       map[string]*calls // by the id that the client knows
+	sent       map[string]bool   // ids of the calls as they are sent
 }
 
 // turn is all that one side says before the other does.
@@ -41,7 +40,7 @@ func (c *conversation) read(messages []byte) error {
 		}
 		n++
 	}
-	c.trimEnd()
+	c.answerAll()
 	if len(c.turns) == 0 || c.turns[0].assistant {
 		c.turns = slices.Insert(c.turns, 0, turn{blocks: []block{textBlock([]byte(`"."`), nil)}})
 	}
@@ -53,7 +52,7 @@ func (c *conversation) message(place string, m map[string][]byte) error {
 	case "system", "developer":
 		return c.systemMessage(place, m)
 	case "user":
-		blocks, err := contentOf(place+".content", m["content"], anyPart)
+		blocks, err := contentOf(place+".content", m["content"], c.userPart)
 		if len(blocks) > 0 {
 			t := c.turn(false)
 			t.blocks = append(t.blocks, blocks...)
@@ -101,7 +100,7 @@ func (c *conversation) systemJSON() []byte {
 	case len(c.system) == 0:
 		return nil
 	case c.systemAsIs:
-		return blocksJSON(nil, c.system)
+		return blocksJSON(c.system)
 	}
 	all := []byte{'"'}
 	for i, b := range c.system {
@@ -117,7 +116,14 @@ func (c *conversation) assistantMessage(place string, m map[string][]byte) error
 	if m["function_call"] != nil {
 		return refuse(openai.CodeInvalidValue, place+".function_call", "is out of date and can't be sent to this provider; use tool_calls")
 	}
-	blocks, err := contentOf(place+".content", m["content"], textPart)
+	repeated := map[string]bool{} // ids of calls that stand in tool_calls too
+	for call := range rawjson.Elements(m["tool_calls"]) {
+		repeated[rawjson.Text(rawjson.Get(call.Of(m["tool_calls"]), "id"))] = true
+	}
+	t := c.turn(true)
+	blocks, err := contentOf(place+".content", m["content"], func(place string, part map[string][]byte) (block, error) {
+		return c.assistantPart(place, part, repeated)
+	})
 	if err != nil {
 		return err
 	}
@@ -128,100 +134,37 @@ func (c *conversation) assistantMessage(place string, m map[string][]byte) error
 	}
 	n := 0
 	for call := range rawjson.Elements(m["tool_calls"]) {
-		b, err := c.toolUse(fmt.Sprintf("%s.tool_calls[%d]", place, n), object(call.Of(m["tool_calls"])))
+		b, err := c.toolCall(fmt.Sprintf("%s.tool_calls[%d]", place, n), object(call.Of(m["tool_calls"])))
 		if err != nil {
 			return err
 		}
 		blocks = append(blocks, b)
 		n++
 	}
-	if len(blocks) == 0 { // thinking alone is no message
-		return nil
+	thinking := thinkingBlocks(m["reasoning_details"])
+	if len(thinking) == 0 {
+		thinking = slices.DeleteFunc(slices.Clone(blocks), func(b block) bool { return !b.isThinking() })
 	}
-	t := c.turn(true)
-	t.blocks = append(append(t.blocks, thinkingBlocks(m["reasoning_details"])...), blocks...)
+	switch blocks = slices.DeleteFunc(blocks, block.isThinking); {
+	case len(blocks) > 0:
+		t.blocks = append(append(t.blocks, thinking...), blocks...)
+	case len(t.blocks) == 0: // thinking alone is no message
+		c.turns = c.turns[:len(c.turns)-1]
+	}
 	return nil
 }
 
-func (c *conversation) toolUse(place string, call map[string][]byte) (block, error) {
-	function := object(call["function"])
-	name, id := rawjson.Text(function["name"]), rawjson.Text(call["id"])
-	switch {
-	case name == "":
-		return block{}, refuse(openai.CodeMissing, place+".function.name", "is missing")
-	case id == "":
-		return block{}, refuse(openai.CodeMissing, place+".id", "is missing")
-	}
-	input, ok := toolInput(function["arguments"])
-	if !ok {
-		return block{}, refuse(openai.CodeInvalidValue, place+".function.arguments", "must be a JSON object for this provider")
-	}
-	if !c.isCalled[name] {
-		c.isCalled[name] = true
-		c.called = append(c.called, name)
-	}
-	return block{"tool_use", typed("tool_use").set("id", quote(toolID(id))).set("name", function["name"]).set("input", input).end()}, nil
-}
+// goOn is what the user says after an answer that is to be continued, where a conversation must not end with the assistant.
+const goOn = `"Continue."`
 
-// toolInput gives the object that arguments stand for. No arguments are an empty one (TOOL-07).
-func toolInput(arguments []byte) (input []byte, ok bool) {
-	input = arguments
-	if isString(arguments) {
-		input = text(arguments)
+// finish ends the conversation. Its last turn may be the beginning of the answer only for some models and settings; for others the user speaks
+// once more. White space at the end of such a beginning is refused.
+func (c *conversation) finish(prefill bool) {
+	if !c.turns[len(c.turns)-1].assistant {
+		return
 	}
-	switch trimmed := strings.TrimSpace(string(input)); {
-	case trimmed == "" || trimmed == "null":
-		return []byte("{}"), true
-	case trimmed[0] == '{' && rawjson.Valid(input):
-		return []byte(trimmed), true
-	}
-	return nil, false
-}
-
-// toolID gives an id of the letters that the API accepts. Another id is rewritten, in the same way each time, and so that two ids stay two.
-func toolID(id string) string {
-	allowed := func(r rune) rune {
-		if r < 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-') {
-			return r
-		}
-		return '_'
-	}
-	clean := strings.Map(allowed, id)
-	if clean == id {
-		return id
-	}
-	sum := sha256.Sum256([]byte(id))
-	return clean + "_" + hex.EncodeToString(sum[:6])
-}
-
-func (c *conversation) toolMessage(place string, m map[string][]byte) error {
-	id := rawjson.Text(m["tool_call_id"])
-	if id == "" {
-		return refuse(openai.CodeMissing, place+".tool_call_id", "is missing")
-	}
-	content := m["content"]
-	if isString(content) {
-		if blank(content) {
-			content = nil
-		}
-	} else {
-		blocks, err := contentOf(place+".content", content, anyPart)
-		if err != nil {
-			return err
-		}
-		if content = nil; len(blocks) > 0 {
-			content = blocksJSON(nil, blocks)
-		}
-	}
-	result := typed("tool_result").set("tool_use_id", quote(toolID(id))).set("content", content).set("is_error", m["is_error"])
-	t := c.turn(false)
-	t.results = append(t.results, result.set("cache_control", m["cache_control"]).end())
-	return nil
-}
-
-// trimEnd takes white space off the end of an answer that the model is to continue: the API refuses it there.
-func (c *conversation) trimEnd() {
-	if len(c.turns) == 0 || !c.turns[len(c.turns)-1].assistant {
+	if !prefill {
+		c.turns = append(c.turns, turn{blocks: []block{textBlock([]byte(goOn), nil)}})
 		return
 	}
 	blocks := c.turns[len(c.turns)-1].blocks
@@ -238,9 +181,8 @@ func (c *conversation) trimEnd() {
 func (c *conversation) thinks() bool {
 	for _, t := range slices.Backward(c.turns) {
 		if t.assistant {
-			first := t.blocks[0].kind
 			called := slices.ContainsFunc(t.blocks, func(b block) bool { return b.kind == "tool_use" })
-			return !called || first == "thinking" || first == "redacted_thinking"
+			return !called || t.blocks[0].isThinking()
 		}
 	}
 	return true
@@ -254,14 +196,20 @@ func (c *conversation) messagesJSON() []byte {
 		if t.assistant {
 			role = []byte(`"assistant"`)
 		}
-		all[i] = fields(nil).set("role", role).set("content", blocksJSON(t.results, t.blocks)).end()
+		content := make([][]byte, 0, len(t.results)+len(t.blocks))
+		content = append(content, t.results...)
+		for _, b := range t.blocks {
+			content = append(content, b.json)
+		}
+		all[i] = fields(nil).set("role", role).set("content", array(content)).end()
 	}
 	return array(all)
 }
 
-func blocksJSON(first [][]byte, blocks []block) []byte {
-	for _, b := range blocks {
-		first = append(first, b.json)
+func blocksJSON(blocks []block) []byte {
+	all := make([][]byte, len(blocks))
+	for i, b := range blocks {
+		all[i] = b.json
 	}
-	return array(first)
+	return array(all)
 }

@@ -14,6 +14,7 @@ type traits struct {
 	sampling bool // takes temperature, top_p and top_k
 	both     bool // takes temperature and top_p in one request
 	schema   bool // answers in a JSON schema
+	prefill  bool // goes on with an answer that the assistant has begun
 }
 
 // traitsOf goes by the version in the name. Other providers that speak the protocol have names of their own; they get what most of them
@@ -27,6 +28,7 @@ func traitsOf(model string) traits {
 		sampling: v < 407,
 		both:     v < 401,
 		schema:   v == 0 || v >= 401,
+		prefill:  v < 406,
 	}
 }
 

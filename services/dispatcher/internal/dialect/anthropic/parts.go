@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"strings"
 	"unicode/utf8"
 
@@ -16,6 +17,8 @@ type block struct {
 	kind string
 	json []byte
 }
+
+func (b block) isThinking() bool { return b.kind == "thinking" || b.kind == "redacted_thinking" }
 
 // textBlock makes a block of a raw string. It has no kind if there is nothing but white space, which the API refuses.
 func textBlock(raw, cache []byte) block {
@@ -80,7 +83,7 @@ func anyPart(place string, part map[string][]byte) (block, error) {
 	case "file":
 		return filePart(place, part)
 	case "image", "document": // in Anthropic's own form
-		return block{kind, typed(kind).set("source", part["source"]).set("title", part["title"]).set("context", part["context"]).
+		return block{kind, typed(kind).set("source", relabeled(part["source"])).set("title", part["title"]).set("context", part["context"]).
 			set("citations", part["citations"]).set("cache_control", part["cache_control"]).end()}, nil
 	default:
 		return block{}, refuse(openai.CodeInvalidValue, place, "has type %q, which can't be sent to this provider", kind)
@@ -94,17 +97,46 @@ func imagePart(place string, part map[string][]byte) (block, error) {
 		raw = object(raw)["url"]
 	}
 	url := text(raw)
-	var source []byte
+	if isWeb(url) {
+		return block{"image", typed("image").set("source", typed("url").set("url", raw).end()).set("cache_control", part["cache_control"]).end()}, nil
+	}
+	media, data, _ := cutDataURL(url)
+	if kind, source := dataSource(media, data); source != nil {
+		return block{kind, typed(kind).set("source", source).set("cache_control", part["cache_control"]).end()}, nil
+	}
+	return block{}, refuse(openai.CodeInvalidValue, place,
+		"must be a JPEG, PNG, GIF or WebP image for this provider, as a data URL in base64 or an address with http or https")
+}
+
+// filePart takes a file whose data are in the request. Files that were uploaded to OpenAI are out of reach.
+func filePart(place string, part map[string][]byte) (block, error) {
+	file := object(part["file"])
+	raw := file["file_data"]
+	url := text(raw)
+	kind, source := "document", []byte(nil)
 	switch media, data, isData := cutDataURL(url); {
 	case isWeb(url):
 		source = typed("url").set("url", raw).end()
-	case isData && imageTypes[media] != "":
-		source = base64Source(imageTypes[media], data)
-	default:
-		return block{}, refuse(openai.CodeInvalidValue, place,
-			"must be a JPEG, PNG, GIF or WebP image for this provider, as a data URL in base64 or an address with http or https")
+	case isData && strings.HasPrefix(media, "text/"):
+		plain, err := base64.StdEncoding.AppendDecode(nil, data)
+		if err != nil || !utf8.Valid(plain) {
+			return block{}, refuse(openai.CodeInvalidValue, place, "must hold text in UTF-8 and base64")
+		}
+		source = typed("text").set("media_type", []byte(`"text/plain"`)).set("data", quote(plain)).end()
+	case isData:
+		kind, source = dataSource(media, data)
+	default: // some clients leave the scheme out
+		kind, source = dataSource("", url)
 	}
-	return block{"image", typed("image").set("source", source).set("cache_control", part["cache_control"]).end()}, nil
+	if source == nil {
+		return block{}, refuse(openai.CodeInvalidValue, place,
+			"must be a PDF, a text or an image for this provider, with its data in 'file_data' as a data URL in base64")
+	}
+	title := file["filename"]
+	if kind == "image" {
+		title = nil
+	}
+	return block{kind, typed(kind).set("source", source).set("title", title).set("cache_control", part["cache_control"]).end()}, nil
 }
 
 var imageTypes = map[string]string{
@@ -113,30 +145,40 @@ var imageTypes = map[string]string{
 
 const pdfType = "application/pdf"
 
-// filePart takes a file whose data are in the request. Files that were uploaded to OpenAI are out of reach.
-func filePart(place string, part map[string][]byte) (block, error) {
-	file := object(part["file"])
-	raw := file["file_data"]
-	url := text(raw)
-	var source []byte
-	switch media, data, isData := cutDataURL(url); {
-	case isWeb(url):
-		source = typed("url").set("url", raw).end()
-	case isData && media == pdfType:
-		source = base64Source(pdfType, data)
-	case isData && strings.HasPrefix(media, "text/"):
-		plain, err := base64.StdEncoding.AppendDecode(nil, data)
-		if err != nil || !utf8.Valid(plain) {
-			return block{}, refuse(openai.CodeInvalidValue, place, "must hold text in UTF-8 and base64")
-		}
-		source = typed("text").set("media_type", []byte(`"text/plain"`)).set("data", quote(plain)).end()
-	case bytes.HasPrefix(url, []byte("JVBERi0")): // "%PDF-" in base64, from clients that leave the scheme out
-		source = base64Source(pdfType, url)
-	default:
-		return block{}, refuse(openai.CodeInvalidValue, place,
-			"must be a PDF or a text for this provider, with its data in 'file_data' as a data URL in base64")
+// dataSource gives the source of a block, and its kind, for data in base64; nil when the API does not take them. What the data are counts more
+// than the type that they are said to have: it is often wrong, and the API compares the two.
+func dataSource(media string, data []byte) (kind string, source []byte) {
+	if real := typeOf(data); real != "" {
+		media = real
 	}
-	return block{"document", typed("document").set("source", source).set("title", file["filename"]).set("cache_control", part["cache_control"]).end()}, nil
+	switch {
+	case len(data) == 0:
+	case imageTypes[media] != "":
+		return "image", base64Source(imageTypes[media], data)
+	case media == pdfType:
+		return "document", base64Source(pdfType, data)
+	}
+	return "", nil
+}
+
+// typeOf recognizes images and PDF by the first bytes of their base64; "" for anything else.
+func typeOf(data []byte) string {
+	const enough = 24 // characters, for what http.DetectContentType wants to see of these types
+	var head [enough]byte
+	n, _ := base64.StdEncoding.Decode(head[:], data[:min(len(data), enough)]) // an error leaves what came before it
+	if media := http.DetectContentType(head[:n]); imageTypes[media] != "" || media == pdfType {
+		return media
+	}
+	return ""
+}
+
+// relabeled corrects the type of an image in Anthropic's own form.
+func relabeled(source []byte) []byte {
+	in := object(source)
+	if real := typeOf(inner(in["data"])); real != "" && real != pdfType && !rawjson.Is(in["media_type"], real) {
+		return rawjson.AppendSet(nil, source, "media_type", quote(real))
+	}
+	return source
 }
 
 func base64Source(media string, data []byte) []byte {

@@ -26,13 +26,13 @@ type request struct {
 }
 
 // Request translates a request to Chat Completions. What the Messages API has no counterpart for and an answer does not depend on (seed,
-// penalties, logprobs, logit_bias, verbosity, prediction, service_tier and the like) is left out. So is a response_format of the type
+// penalties, logit_bias, verbosity, prediction, service_tier and the like) is left out. So is a response_format of the type
 // json_object: OpenAI has it that the messages must ask for JSON, so they do.
 func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 	if !rawjson.Valid(body) {
 		return dialect.Native{}, &openai.RequestError{Message: "The request body is not valid JSON.", Code: openai.CodeInvalidJSON}
 	}
-	r := request{in: object(body), chat: conversation{isCalled: map[string]bool{}}}
+	r := request{in: object(body), chat: conversation{byID: map[string]*calls{}, sent: map[string]bool{}}}
 	if len(inner(r.in["model"])) == 0 {
 		return dialect.Native{}, refuse(openai.CodeMissing, "model", "is missing")
 	}
@@ -42,7 +42,10 @@ func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 			return dialect.Native{}, err
 		}
 	}
-	out, err := r.build(stream)
+	config := r.outputConfig()
+	// A beginning of the answer goes neither with thinking nor with a format.
+	r.chat.finish(r.model.prefill && !r.thinks() && rawjson.Get(config, "format") == nil)
+	out, err := r.build(stream, config)
 	if err != nil {
 		return dialect.Native{}, err
 	}
@@ -52,6 +55,11 @@ func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 func (r *request) readChat() error {
 	if n, err := strconv.Atoi(string(r.in["n"])); err == nil && n > 1 {
 		return refuse(openai.CodeInvalidValue, "n", "can only be 1 for this provider")
+	}
+	for _, name := range [...]string{"logprobs", "top_logprobs"} {
+		if v := r.in[name]; v != nil && string(v) != "false" && string(v) != "0" {
+			return refuse(openai.CodeInvalidValue, name, "can't be sent to this provider, which gives no probabilities of tokens")
+		}
 	}
 	if err := r.chat.native(r.in["system"]); err != nil {
 		return err
@@ -76,7 +84,7 @@ func (r *request) readLimit() (err error) {
 }
 
 // build puts the members together, always in the same order (REQ-04).
-func (r *request) build(stream bool) ([]byte, error) {
+func (r *request) build(stream bool, config []byte) ([]byte, error) {
 	stop, err := r.stopSequences()
 	if err != nil {
 		return nil, err
@@ -90,7 +98,7 @@ func (r *request) build(stream bool) ([]byte, error) {
 	if out, err = r.setSampling(out); err != nil {
 		return nil, err
 	}
-	out = out.set("thinking", r.thinking).set("output_config", r.outputConfig()).set("metadata", r.metadata())
+	out = out.set("thinking", r.thinking).set("output_config", config).set("metadata", r.metadata())
 	if stream {
 		out = out.set("stream", []byte("true"))
 	}

@@ -33,7 +33,7 @@ func (r *request) readTools() error {
 		return r.readChoice()
 	}
 	// A history with calls is refused without tools; clients send one when they want no more calls, say for a summary.
-	for _, name := range r.chat.called {
+	for _, name := range r.chat.called() {
 		tools = append(tools, fields(nil).set("name", quote(name)).set("input_schema", schemaOf(nil)).end())
 	}
 	if r.tools = array(tools); r.tools != nil {
@@ -45,8 +45,11 @@ func (r *request) readTools() error {
 func toolOf(place string, raw []byte) ([]byte, error) {
 	tool := object(raw)
 	kind := rawjson.Text(tool["type"])
-	if tool["input_schema"] != nil || datedTool.MatchString(kind) {
-		return raw, nil // in Anthropic's own form
+	if schema := tool["input_schema"]; schema != nil || datedTool.MatchString(kind) { // in Anthropic's own form
+		if flat := flatSchema(schema); len(flat) != len(schema) {
+			raw = rawjson.AppendSet(nil, raw, "input_schema", flat)
+		}
+		return raw, nil
 	}
 	if kind != "function" {
 		return nil, refuse(openai.CodeInvalidValue, place+".type", "is %q, but this provider has no tools but functions", kind)
@@ -62,10 +65,11 @@ func toolOf(place string, raw []byte) ([]byte, error) {
 
 // schemaOf gives the schema of a tool's input, which must be an object.
 func schemaOf(parameters []byte) []byte {
-	switch {
-	case len(parameters) == 0 || parameters[0] != '{':
+	if len(parameters) == 0 || parameters[0] != '{' {
 		return []byte(`{"type":"object","properties":{}}`)
-	case rawjson.Is(rawjson.Get(parameters, "type"), "object"):
+	}
+	parameters = flatSchema(parameters)
+	if rawjson.Is(rawjson.Get(parameters, "type"), "object") {
 		return parameters
 	}
 	return rawjson.AppendSet(nil, parameters, "type", []byte(`"object"`))
