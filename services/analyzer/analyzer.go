@@ -149,8 +149,8 @@ func (a *Analyzer) decide(w *bus.Work) (contract.Decision, error) {
 	if d, ok := a.router.Configured(w.Request.Model); ok {
 		return d, nil
 	}
-	q := routing.Question{Endpoint: w.Request.Endpoint, Model: w.Request.Model}
-	if q.Endpoint == contract.Chat {
+	q := routing.Question{Operation: w.Request.Operation, Model: w.Request.Model}
+	if q.Operation == contract.Chat {
 		q.Measure(w.Body)
 	}
 	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.modelIndex.Book()}, &a.turn)

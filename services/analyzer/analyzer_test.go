@@ -88,7 +88,7 @@ func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
 
 func (x *bundle) publish(t *testing.T, id, model string, startBy time.Duration) {
 	t.Helper()
-	req := &contract.Request{ID: id, Ingress: "i1", Endpoint: contract.Chat, Model: model, StartBy: time.Now().Add(startBy)}
+	req := &contract.Request{ID: id, Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat, Model: model, StartBy: time.Now().Add(startBy)}
 	require.NoError(t, x.bus.PublishWork(t.Context(), subject.Received, req, []byte(`{"model": "`+model+`", "n":1.0}`)))
 }
 
@@ -117,7 +117,7 @@ func TestConfiguredModelsAreForwarded(t *testing.T) {
 	w := receive(t, x.next)
 	require.Equal(t, `{"model": "m", "n":1.0}`, string(w.Body), "the body is not touched")
 	require.Equal(t, &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}, w.Request.Decision)
-	require.Equal(t, contract.Chat, w.Request.Endpoint)
+	require.Equal(t, contract.Chat, w.Request.Operation)
 	x.awaitCount(t, endRouted, 1)
 }
 

@@ -59,9 +59,9 @@ func (l *lines) String() string {
 	return l.buf.String()
 }
 
-func (x *bundle) ask(t *testing.T, id string, endpoint contract.Endpoint, model, body string) {
+func (x *bundle) ask(t *testing.T, id string, operation contract.Operation, model, body string) {
 	t.Helper()
-	req := &contract.Request{ID: id, Ingress: "i1", Endpoint: endpoint, Model: model, SessionID: "s1", StartBy: time.Now().Add(time.Minute)}
+	req := &contract.Request{ID: id, Ingress: "i1", Operation: operation, Surface: contract.SurfaceChat, Model: model, SessionID: "s1", StartBy: time.Now().Add(time.Minute)}
 	require.NoError(t, x.bus.PublishWork(t.Context(), subject.Received, req, []byte(body)))
 }
 

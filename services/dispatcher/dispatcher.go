@@ -282,7 +282,7 @@ func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
 // the entry of the same id is already there and this one is ignored.
 func lost(w *bus.Work) contract.RequestRecord {
 	u := contract.RequestRecord{
-		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Endpoint: w.Request.Endpoint, Model: w.Request.Model,
+		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Endpoint: w.Request.Endpoint(), Model: w.Request.Model,
 		Stream: w.Request.Stream, Status: "error: SERVICE_UNAVAILABLE", RoutingReason: w.Request.Decision.Reason,
 		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), At: time.Now().UTC(),
 	}

@@ -129,7 +129,7 @@ func (p *pipeline) ask(rid, body string, change ...func(*contract.Request)) {
 	p.t.Helper()
 	now := time.Now()
 	req := &contract.Request{
-		ID: rid, Ingress: ingress, Endpoint: contract.Chat, Model: "m", Stream: strings.Contains(body, `"stream":true`), ReceivedAt: now,
+		ID: rid, Ingress: ingress, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: "m", Stream: strings.Contains(body, `"stream":true`), ReceivedAt: now,
 		StartBy:  now.Add(time.Minute),
 		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 	}

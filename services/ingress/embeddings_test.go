@@ -47,7 +47,7 @@ func TestEmbeddings(t *testing.T) {
 		require.Equal(t, embedAnswer, a.body)
 		require.NotEmpty(t, a.Header.Get("X-Request-Id"))
 		r := (<-seen).work
-		require.Equal(t, contract.Embeddings, r.Request.Endpoint)
+		require.Equal(t, contract.Embeddings, r.Request.Operation)
 		require.Equal(t, "e", r.Request.Model)
 		require.Empty(t, r.Request.SessionID, "vectors belong to no session")
 		require.False(t, r.Request.Stream)

@@ -117,7 +117,7 @@ func metricValue(t *testing.T, c prometheus.Metric) float64 {
 func usageLine(t *testing.T, rid string) string {
 	t.Helper()
 	data, err := json.Marshal(contract.RequestRecord{
-		RequestID: rid, Endpoint: contract.Chat, Model: "fast", Provider: "groq", Status: "success", Prompt: 10, Completion: 3, Total: 13, At: time.Now(),
+		RequestID: rid, Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Status: "success", Prompt: 10, Completion: 3, Total: 13, At: time.Now(),
 	})
 	require.NoError(t, err)
 	return string(data)

@@ -5,6 +5,15 @@ import (
 	"time"
 )
 
+// Endpoint is what a client called, as the ledger names it.
+type Endpoint string
+
+// Endpoints.
+const (
+	EndpointChat       Endpoint = "chat.completions" // POST /v1/chat/completions
+	EndpointEmbeddings Endpoint = "embeddings"       // POST /v1/embeddings
+)
+
 // RequestRecord is the fact of one finished request: what it cost, who answered, and every upstream call that was made for it (R-033, R-340).
 type RequestRecord struct {
 	RequestID     string    `json:"request_id"`

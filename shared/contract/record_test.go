@@ -15,7 +15,7 @@ func usages() map[string]contract.RequestRecord {
 	return map[string]contract.RequestRecord{
 		"empty": {},
 		"full": {
-			RequestID: "r1", SessionID: "s", Endpoint: contract.Chat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
+			RequestID: "r1", SessionID: "s", Endpoint: contract.EndpointChat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
 			KeyIndex: 3, Status: "success", RoutingReason: contract.ReasonTokenCount, Stream: true, Prompt: 1, Completion: 2, Total: 1 << 40,
 			LatencyMS: 5, FirstTokenMS: 6, At: at, Attempts: []contract.Attempt{
 				{Upstream: "a", Provider: "p", Outcome: "failed", Reason: "http 429", Status: 429, DurationMS: 7}, {Outcome: "lost"},

@@ -20,14 +20,20 @@ const (
 	HeaderBody      = "Hydra-Body"     // object name of a body that is offloaded to the object store
 )
 
-// Endpoint names the operation that a request asks for.
-type Endpoint string
+// Operation is what a request asks for.
+type Operation string
 
-// Endpoints.
+// Operations.
 const (
-	Chat       Endpoint = "chat.completions" // POST /v1/chat/completions
-	Embeddings Endpoint = "embeddings"       // POST /v1/embeddings
+	Chat       Operation = "chat" // an answer of a model to messages
+	Embeddings Operation = "embeddings"
 )
+
+// Surface is the protocol that the client speaks. Embeddings have OpenAI's own, which shares its errors with chat.
+type Surface string
+
+// Surfaces.
+const SurfaceChat Surface = "chat" // Chat Completions
 
 // Request is the envelope of a work message: everything the pipeline knows about a request except the client's body, which is the payload
 // and stays as the client sent it (R-024..R-030).
@@ -36,7 +42,8 @@ type Request struct {
 	StartBy time.Time // no worker may begin later; the ingress has answered 503 by then
 
 	Ingress      string // id of the ingress that owns the client's connection
-	Endpoint     Endpoint
+	Operation    Operation
+	Surface      Surface
 	Model        string
 	Stream       bool
 	IncludeUsage bool // stream_options.include_usage
@@ -85,6 +92,14 @@ func ShowReason(reason string) string {
 	return strings.ToUpper(reason)
 }
 
+// Endpoint names what was called, for the ledger.
+func (r *Request) Endpoint() Endpoint {
+	if r.Operation == Embeddings {
+		return EndpointEmbeddings
+	}
+	return EndpointChat
+}
+
 // Header gives the message headers of the envelope.
 func (r *Request) Header() map[string][]string {
 	return map[string][]string{
@@ -97,7 +112,8 @@ func (r *Request) Header() map[string][]string {
 // appendJSON writes the envelope. It is on the way of every request three times, so that reflection would show.
 func (r *Request) appendJSON(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"ingress":`...), r.Ingress)
-	dst = rawjson.AppendString(append(dst, `,"endpoint":`...), string(r.Endpoint))
+	dst = rawjson.AppendString(append(dst, `,"operation":`...), string(r.Operation))
+	dst = rawjson.AppendString(append(dst, `,"surface":`...), string(r.Surface))
 	if !r.ReceivedAt.IsZero() {
 		dst = strconv.AppendInt(append(dst, `,"received_at":`...), r.ReceivedAt.UnixNano(), 10)
 	}
@@ -182,8 +198,10 @@ func (r *Request) read(text []byte) bool {
 		switch string(m.Name()) {
 		case "ingress":
 			ok = readText(&r.Ingress, value) && ok
-		case "endpoint":
-			ok = readText(&r.Endpoint, value) && ok
+		case "operation":
+			ok = readText(&r.Operation, value) && ok
+		case "surface":
+			ok = readText(&r.Surface, value) && ok
 		case "received_at":
 			ns, err := strconv.ParseInt(string(value), 10, 64)
 			ok = err == nil && ok

@@ -14,7 +14,7 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 	at := time.Date(2026, 5, 4, 3, 2, 1, 987654321, time.UTC)
 	tests := map[string]contract.Request{
 		"received": {
-			ID: "r1", StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Endpoint: contract.Chat,
+			ID: "r1", StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
 			Model: "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, SessionID: "s", ReceivedAt: at,
 		},
 		"decided": {

@@ -87,7 +87,7 @@ func TestAutomatic(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := tt.world.decide(routing.Question{Endpoint: contract.Chat, Model: "auto", Tokens: tt.tokens, Images: tt.images})
+			d, err := tt.world.decide(routing.Question{Operation: contract.Chat, Model: "auto", Tokens: tt.tokens, Images: tt.images})
 			requireDecision(t, tt.want, d, err)
 			require.Equal(t, tt.images, d.Images, "the dispatcher must know of images that nobody takes")
 			require.Equal(t, tt.tokens, d.Tokens)
@@ -116,7 +116,7 @@ func TestInsideAProvider(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := tt.world.decide(routing.Question{Endpoint: contract.Chat, Model: tt.model, Images: tt.images, Tokens: 9000})
+			d, err := tt.world.decide(routing.Question{Operation: contract.Chat, Model: tt.model, Images: tt.images, Tokens: 9000})
 			requireDecision(t, tt.want, d, err)
 		})
 	}

@@ -43,7 +43,7 @@ func TestEmbeddings(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := w.decide(routing.Question{Endpoint: contract.Embeddings, Model: tt.model})
+			d, err := w.decide(routing.Question{Operation: contract.Embeddings, Model: tt.model})
 			if tt.want == "" {
 				requireNotFound(t, err, tt.says)
 				return

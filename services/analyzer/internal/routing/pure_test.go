@@ -111,7 +111,7 @@ func checkDecision(t *testing.T, w *world, q routing.Question, d contract.Decisi
 	if slices.Contains([]string{"", "auto", "default", "mllm/auto"}, strings.ToLower(strings.TrimSpace(q.Model))) {
 		require.False(t, d.PinModel || d.PinProvider || d.Reason == contract.ReasonModelHint, show(d))
 	}
-	if q.Endpoint == contract.Embeddings {
+	if q.Operation == contract.Embeddings {
 		require.True(t, d.PinModel)
 	}
 }
@@ -122,11 +122,11 @@ func FuzzDecide(f *testing.F) {
 		f.Add(uint64(i), name, int64(i*20), i%2 == 0, i%3 == 0)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, model string, tokens int64, images, embeddings bool) {
-		checkPure(t, seed, routing.Question{Endpoint: endpoint(embeddings), Model: model, Tokens: tokens, Images: images, Search: images})
+		checkPure(t, seed, routing.Question{Operation: operation(embeddings), Model: model, Tokens: tokens, Images: images, Search: images})
 	})
 }
 
-func endpoint(embeddings bool) contract.Endpoint {
+func operation(embeddings bool) contract.Operation {
 	if embeddings {
 		return contract.Embeddings
 	}
@@ -156,7 +156,7 @@ func TestDecisionsAreSound(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		for i, name := range someNames {
-			q := routing.Question{Endpoint: endpoint(i%7 == 3), Model: name, Tokens: int64(seed % 200), Images: (seed+uint64(i))%3 == 0}
+			q := routing.Question{Operation: operation(i%7 == 3), Model: name, Tokens: int64(seed % 200), Images: (seed+uint64(i))%3 == 0}
 			checkPure(t, seed, q)
 		}
 	}

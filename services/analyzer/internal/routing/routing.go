@@ -15,11 +15,11 @@ import (
 
 // Question is what routing wants to know of a request.
 type Question struct {
-	Endpoint contract.Endpoint
-	Model    string // the name as the client sent it; "" is automatic
-	Tokens   int64  // estimated size
-	Images   bool   // it holds images
-	Search   bool   // the client asks for a web search; it never decides where a request goes
+	Operation contract.Operation
+	Model     string // the name as the client sent it; "" is automatic
+	Tokens    int64  // estimated size
+	Images    bool   // it holds images
+	Search    bool   // the client asks for a web search; it never decides where a request goes
 }
 
 // State is what is known of the providers at the moment of a decision.
@@ -173,7 +173,7 @@ type choice struct {
 
 func (c *choice) decide() (contract.Decision, error) {
 	name := strings.TrimSpace(c.Model)
-	if c.Endpoint == contract.Embeddings {
+	if c.Operation == contract.Embeddings {
 		return c.embeddings(name)
 	}
 	return c.resolve(name, true)

@@ -107,7 +107,7 @@ func (w *world) decide(q routing.Question) (contract.Decision, error) {
 }
 
 func (w *world) chat(model string) (contract.Decision, error) {
-	return w.decide(routing.Question{Endpoint: contract.Chat, Model: model})
+	return w.decide(routing.Question{Operation: contract.Chat, Model: model})
 }
 
 // show writes a decision in one line: where it goes, the model, and what else is set.
@@ -190,7 +190,7 @@ func TestConfiguredNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var turn atomic.Uint64
-			d, err := r.Decide(routing.Question{Endpoint: contract.Chat, Model: tt.model, Images: true, Tokens: 5}, routing.State{}, &turn)
+			d, err := r.Decide(routing.Question{Operation: contract.Chat, Model: tt.model, Images: true, Tokens: 5}, routing.State{}, &turn)
 			if tt.shown != "" {
 				requireNotFound(t, err, "`"+tt.shown+"`")
 				return
@@ -205,12 +205,12 @@ func TestConfiguredNames(t *testing.T) {
 // R-092, R-093: the decision carries what was measured, and the reason is true.
 func TestDecisionCarriesTheQuestion(t *testing.T) {
 	t.Parallel()
-	d, err := vendors().decide(routing.Question{Endpoint: contract.Chat, Model: "groq/x", Tokens: 77, Images: true, Search: true})
+	d, err := vendors().decide(routing.Question{Operation: contract.Chat, Model: "groq/x", Tokens: 77, Images: true, Search: true})
 	require.NoError(t, err)
 	require.Equal(t, contract.Decision{
 		Provider: "groq", Model: "x", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Images: true, Search: true, Tokens: 77,
 	}, d)
-	d, err = vendors().decide(routing.Question{Endpoint: contract.Chat, Model: "auto", Tokens: 9000, Search: true})
+	d, err = vendors().decide(routing.Question{Operation: contract.Chat, Model: "auto", Tokens: 9000, Search: true})
 	require.NoError(t, err)
 	require.Equal(t, contract.Decision{Provider: "gemini", Model: "g-flash", Reason: contract.ReasonTokenCount, Search: true, Tokens: 9000}, d)
 }

@@ -62,7 +62,7 @@ func TestSettings(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := configured(t, fourProviders+"routing: {"+tc.settings+"}\n")
-			d, err := w.decide(routing.Question{Endpoint: contract.Chat, Model: tc.model, Tokens: tc.tokens})
+			d, err := w.decide(routing.Question{Operation: contract.Chat, Model: tc.model, Tokens: tc.tokens})
 			if tc.want == "" {
 				requireNotFound(t, err)
 				return

@@ -17,7 +17,7 @@ const vectors = `{"object":"list","data":[{"object":"embedding","index":0,"embed
 // embed executes an embeddings request.
 func (w *world) embed(body string, d contract.Decision) (*answer, execute.Outcome) {
 	var a answer
-	j := execute.Job{Body: []byte(body), Request: &contract.Request{ID: "r1", Model: "m", Endpoint: contract.Embeddings, Decision: &d}}
+	j := execute.Job{Body: []byte(body), Request: &contract.Request{ID: "r1", Model: "m", Operation: contract.Embeddings, Decision: &d}}
 	out := w.exec.Run(w.t.Context(), j, &a)
 	return &a, out
 }

@@ -109,7 +109,7 @@ type run struct {
 func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
 	r := &run{Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, begun: map[*Channel]int{}, keys: map[*keypool.Pool]map[int]bool{}, started: time.Now()}
 	r.usage = contract.RequestRecord{
-		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint, Model: job.Request.Model,
+		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint(), Model: job.Request.Model,
 		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
 	}
 	for range job.Lost {

@@ -13,7 +13,7 @@ type question struct {
 
 // scan reads the body of a job. The ingress has done so before, so that an error is a fault inside the gateway.
 func scan(j Job) (q question, err error) {
-	if j.Request.Endpoint == contract.Embeddings {
+	if j.Request.Operation == contract.Embeddings {
 		q.embed, err = openai.ScanEmbeddings(j.Body)
 		return q, err
 	}

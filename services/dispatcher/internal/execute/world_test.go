@@ -230,7 +230,7 @@ func job(body string) execute.Job {
 		panic(err)
 	}
 	return execute.Job{Body: []byte(body), Request: &contract.Request{
-		ID: "r1", Model: req.Model, Stream: req.Stream, ReceivedAt: time.Now(), Endpoint: contract.Chat,
+		ID: "r1", Model: req.Model, Stream: req.Stream, ReceivedAt: time.Now(), Operation: contract.Chat, Surface: contract.SurfaceChat,
 		Decision: &contract.Decision{Model: "m", PinProvider: true, Configured: true, Reason: contract.ReasonModelHint},
 	}}
 }

@@ -173,7 +173,7 @@ func (w *world) ask(n int, rng *rand.Rand) func() int {
 	return func() int {
 		var s sink
 		w.exec.Run(context.Background(), execute.Job{Body: []byte(body), Request: &contract.Request{
-			ID: fmt.Sprint("r", n), Model: "auto", Endpoint: contract.Chat, ReceivedAt: time.Now(), Decision: d,
+			ID: fmt.Sprint("r", n), Model: "auto", Operation: contract.Chat, Surface: contract.SurfaceChat, ReceivedAt: time.Now(), Decision: d,
 		}}, &s)
 		return s.status
 	}

@@ -7,18 +7,19 @@ import (
 
 // operation is a route whose requests the pipeline answers.
 type operation struct {
-	path     string
-	route    route
-	endpoint contract.Endpoint
-	name     string // for traces, in the words of OpenTelemetry
+	path      string
+	route     route
+	operation contract.Operation
+	surface   contract.Surface
+	name      string // for traces, in the words of OpenTelemetry
 	// scan checks a body and notes what later stages need to know of it. The error is an *openai.RequestError.
 	scan func(body []byte, req *contract.Request) error
 }
 
 // operations are all that there are.
 var operations = [...]operation{
-	{path: pathChat, route: routeChat, endpoint: contract.Chat, name: "chat", scan: scanChat},
-	{path: pathEmbeddings, route: routeEmbeddings, endpoint: contract.Embeddings, name: "embeddings", scan: scanEmbeddings},
+	{path: pathChat, route: routeChat, operation: contract.Chat, surface: contract.SurfaceChat, name: "chat", scan: scanChat},
+	{path: pathEmbeddings, route: routeEmbeddings, operation: contract.Embeddings, surface: contract.SurfaceChat, name: "embeddings", scan: scanEmbeddings},
 }
 
 // operationAt gives the operation of a path, or nil.

@@ -56,7 +56,7 @@ func (a *API) work(x *exchange, op *operation) error {
 
 // envelope checks the body and describes the request to the pipeline.
 func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Request, error) {
-	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Endpoint: op.endpoint}
+	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Operation: op.operation, Surface: op.surface}
 	if err := op.scan(body, req); err != nil {
 		if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 			return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}

@@ -51,7 +51,7 @@ var at = time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 
 func usage(rid string) contract.RequestRecord {
 	return contract.RequestRecord{
-		RequestID: rid, SessionID: "ses_1", Endpoint: contract.Chat, Model: "fast", Provider: "groq", Upstream: "groq-1",
+		RequestID: rid, SessionID: "ses_1", Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Upstream: "groq-1",
 		UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Status: "success", RoutingReason: contract.ReasonModelHint, Stream: true,
 		Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, At: at,
 		Attempts: []contract.Attempt{
