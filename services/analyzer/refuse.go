@@ -12,12 +12,10 @@ import (
 func (a *Analyzer) refuse(ctx context.Context, w *bus.Work, f *fault.Fault) error {
 	reply := a.bus.OpenReply(w.Request, w.Delivery, func() {}) // too short to be cancelled
 	defer reply.Close()
-	body := f.AppendJSON(nil)
-	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", "application/json"}}}
-	if err := reply.Head(head); err != nil {
+	if err := reply.Head(f.Head()); err != nil {
 		return err
 	}
-	if err := reply.Data(ctx, body); err != nil {
+	if err := reply.Data(ctx, f.AppendJSON(nil)); err != nil {
 		return err
 	}
 	if err := reply.End(contract.End{Outcome: contract.OutcomeError}); err != nil {

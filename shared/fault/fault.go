@@ -22,6 +22,8 @@ const (
 	BadEncoding    Kind = "unsupported_encoding"
 	HeaderTooLarge Kind = "header_too_large"
 	Timeout        Kind = "request_timeout"
+	Conflict       Kind = "conflict" // with something that is under way
+	RateLimited    Kind = "rate_limit_exceeded"
 	Busy           Kind = "all_upstreams_busy"
 	Failed         Kind = "all_upstreams_failed"
 	Unavailable    Kind = "service_unavailable"
@@ -44,6 +46,8 @@ var kinds = map[Kind]kindInfo{
 	BadEncoding:    {http.StatusUnsupportedMediaType, "invalid_request_error"},
 	HeaderTooLarge: {http.StatusRequestHeaderFieldsTooLarge, "invalid_request_error"},
 	Timeout:        {http.StatusRequestTimeout, "invalid_request_error"},
+	Conflict:       {http.StatusConflict, "conflict_error"},
+	RateLimited:    {http.StatusTooManyRequests, "rate_limit_error"},
 	Busy:           {http.StatusServiceUnavailable, "service_unavailable"},
 	Failed:         {http.StatusServiceUnavailable, "service_unavailable"},
 	Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
@@ -57,8 +61,8 @@ type Fault struct { //nolint:errname // the package says it
 	Message    string
 	Param      string        // name of the request field at fault, or ""
 	Code       string        // machine-readable code; "" means the kind's name
-	HTTPStatus int           // overrides the status of the kind when it is not 0
-	ErrorType  string        // overrides the type of the kind when it is not ""
+	HTTPStatus int           // of Refused: what the upstream said; 0 = the status of the kind
+	ErrorType  string        // of Refused: what the upstream said; "" = the type of the kind
 	RetryAfter time.Duration // wait that makes sense before a retry; 0 = not stated
 	Cause      error         // for the log
 }
@@ -72,6 +76,12 @@ func (f *Fault) Error() string {
 		return f.Message + ": " + f.Cause.Error()
 	}
 	return f.Message
+}
+
+// Is says whether target is a fault of the same kind and code, so that a declared fault is known again after it came over the wire.
+func (f *Fault) Is(target error) bool {
+	t, ok := target.(*Fault) //nolint:errorlint // errors.Is does the unwrapping
+	return ok && t.Kind == f.Kind && t.PublicCode() == f.PublicCode()
 }
 
 // Unwrap gives the cause.

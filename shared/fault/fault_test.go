@@ -28,6 +28,8 @@ func TestStatusOfEachKind(t *testing.T) {
 		fault.BadEncoding:     {http.StatusUnsupportedMediaType, "invalid_request_error"},
 		fault.HeaderTooLarge:  {http.StatusRequestHeaderFieldsTooLarge, "invalid_request_error"},
 		fault.Timeout:         {http.StatusRequestTimeout, "invalid_request_error"},
+		fault.Conflict:        {http.StatusConflict, "conflict_error"},
+		fault.RateLimited:     {http.StatusTooManyRequests, "rate_limit_error"},
 		fault.Busy:            {http.StatusServiceUnavailable, "service_unavailable"},
 		fault.Failed:          {http.StatusServiceUnavailable, "service_unavailable"},
 		fault.Unavailable:     {http.StatusServiceUnavailable, "service_unavailable"},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -75,11 +74,7 @@ func (r *run) end(outcome string) error {
 
 // refuse answers with an error. Nothing is committed at this point, so that the status is real (FO-12).
 func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
-	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", contentJSON}}}
-	if f.RetryAfter > 0 {
-		seconds := int64(math.Ceil(f.RetryAfter.Seconds()))
-		head.Header = append(head.Header, [2]string{"Retry-After", strconv.FormatInt(max(1, seconds), 10)})
-	}
+	head := f.Head()
 	if n := len(r.usage.Attempts); n > 0 {
 		head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", strconv.Itoa(n)})
 	}

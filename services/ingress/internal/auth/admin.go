@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
-	"net/http"
 	"net/netip"
 	"time"
 
@@ -40,8 +39,7 @@ func (a *Admin) Check(key []byte, from netip.Addr, now time.Time) *fault.Fault {
 	}
 	if wait := a.attempts.wait(from, now); wait > 0 {
 		return &fault.Fault{
-			Kind: fault.Unauthorized, HTTPStatus: http.StatusTooManyRequests, ErrorType: "rate_limit_error", Code: "too_many_attempts",
-			Message: "Too many wrong admin keys from this address", RetryAfter: wait,
+			Kind: fault.RateLimited, Code: "too_many_attempts", Message: "Too many wrong admin keys from this address", RetryAfter: wait,
 		}
 	}
 	sum := sha256.Sum256(key)

@@ -101,9 +101,7 @@ func queryFault(service string, err error) *fault.Fault {
 	case errCode != nil || status < 400 || status > 499:
 		return &fault.Fault{Kind: fault.Internal, Message: "Internal server error", Cause: err}
 	case status == fasthttp.StatusConflict: // what was asked for is being done already
-		return &fault.Fault{
-			Kind: fault.Invalid, HTTPStatus: status, ErrorType: "conflict_error", Code: "conflict", Message: refusal.Message, Cause: err,
-		}
+		return &fault.Fault{Kind: fault.Conflict, Message: refusal.Message, Cause: err}
 	default:
 		return &fault.Fault{Kind: fault.Invalid, HTTPStatus: status, Message: refusal.Message, Cause: err}
 	}

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"log/slog"
-	"strconv"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -62,11 +61,10 @@ func (x *exchange) fail(f *fault.Fault) {
 }
 
 func writeFault(resp *fasthttp.Response, f *fault.Fault) {
-	resp.SetStatusCode(f.Status())
-	resp.Header.SetContentTypeBytes(contentJSON)
-	if f.RetryAfter > 0 {
-		seconds := (f.RetryAfter + time.Second - 1) / time.Second
-		resp.Header.Set(fasthttp.HeaderRetryAfter, strconv.FormatInt(int64(seconds), 10))
+	head := f.Head()
+	resp.SetStatusCode(head.Status)
+	for _, h := range head.Header {
+		resp.Header.Set(h[0], h[1])
 	}
 	resp.SetBodyRaw(f.AppendJSON(nil))
 }

@@ -1,0 +1,44 @@
+package fault_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+)
+
+// status and headers are the same whichever service answers; a wait is never shown shorter than it is.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{
+		0: "", -time.Second: "", 1: "1", time.Second: "1", time.Second + 1: "2", 1500 * time.Millisecond: "2", time.Hour: "3600",
+		math.MaxInt64: "9223372037",
+	} {
+		f := &fault.Fault{Kind: fault.Busy, RetryAfter: wait}
+		head := contract.Head{Status: http.StatusServiceUnavailable, Header: [][2]string{{"Content-Type", "application/json"}}}
+		if want != "" {
+			head.Header = append(head.Header, [2]string{"Retry-After", want})
+		}
+		require.Equal(t, head, f.Head(), wait)
+	}
+	refused := &fault.Fault{Kind: fault.Refused, HTTPStatus: http.StatusTeapot}
+	require.Equal(t, http.StatusTeapot, refused.Head().Status)
+}
+
+// A declared fault is known again by kind and code, whatever it says.
+func TestIs(t *testing.T) {
+	t.Parallel()
+	running := fault.New(fault.Conflict, "it is under way")
+	said := fmt.Errorf("asking: %w", &fault.Fault{Kind: fault.Conflict, Message: "other words", Param: "p", Cause: errors.New("why")})
+	require.ErrorIs(t, said, running)
+	require.NotErrorIs(t, said, fault.New(fault.Invalid, "it is under way"))
+	require.NotErrorIs(t, said, &fault.Fault{Kind: fault.Conflict, Code: "another"})
+	require.NotErrorIs(t, said, errors.New("it is under way"))
+}
