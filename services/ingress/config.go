@@ -28,6 +28,8 @@ type Config struct {
 	ID           string        // of this process: one token of a NATS subject, unique among all ingresses
 	Addr         string        // host:port to listen on
 	MaxBody      int           // bytes of a request body, decompressed; 0 = 32 MiB
+	MaxConns     int           // connections at the same time; 0 = unlimited
+	StopPause    time.Duration // from the begin of a stop, which /readyz tells, to the closing of the port
 	QueueTimeout time.Duration // how long a request waits for a worker; 0 = 30s
 	Heartbeat    time.Duration // after so long a silence a stream gets a comment; 0 = 15s
 	ClientKeys   []string      // none = everyone may call
@@ -67,10 +69,10 @@ func (c *Config) Validate() error {
 	if c.Addr == "" {
 		errs = append(errs, errors.New("no address to listen on"))
 	}
-	if c.MaxBody < 0 {
-		errs = append(errs, fmt.Errorf("body limit %d is negative", c.MaxBody))
+	if c.MaxBody < 0 || c.MaxConns < 0 {
+		errs = append(errs, fmt.Errorf("a limit is negative: %d bytes, %d connections", c.MaxBody, c.MaxConns))
 	}
-	if c.QueueTimeout < 0 || c.Heartbeat < 0 {
+	if c.QueueTimeout < 0 || c.Heartbeat < 0 || c.StopPause < 0 {
 		errs = append(errs, errors.New("a time limit is negative"))
 	}
 	return errors.Join(errs...)
@@ -95,7 +97,8 @@ func (c *Config) sealer() func(plain []byte, context string) ([]byte, error) {
 // FromGateway takes what an ingress needs from the configuration of the gateway.
 func FromGateway(g *config.Config) Config {
 	c := Config{
-		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, AdminKey: g.Server.AdminKey.Reveal(),
+		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout,
+		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, AdminKey: g.Server.AdminKey.Reveal(),
 		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins,
 	}
 	for _, k := range g.Server.ClientKeys {

@@ -101,7 +101,7 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.modelIndex, err = modelindex.Follow(ctx, i.bus, i.models.Update); err != nil {
 		return err
 	}
-	r.server = transport.NewServer(i.log)
+	r.server = transport.NewServer(i.cfg.MaxConns, i.log)
 	return r.server.Start(ctx, i.cfg.Addr, i.api(questions, r).Server())
 }
 
@@ -141,7 +141,7 @@ func (i *Ingress) report(ctx context.Context) {
 	}
 }
 
-// Stop accepts no more requests and lets those under way finish until ctx ends; then their clients get an error and their workers are told
+// Stop says for StopPause that the service is not ready, while it serves on. Then it accepts no more requests and lets those under way finish until ctx ends; then their clients get an error and their workers are told
 // to stop.
 func (i *Ingress) Stop(ctx context.Context) error {
 	i.mu.Lock()
@@ -151,6 +151,11 @@ func (i *Ingress) Stop(ctx context.Context) error {
 		return nil
 	}
 	i.run = nil
+	r.server.Leave()
+	select {
+	case <-time.After(i.cfg.StopPause):
+	case <-ctx.Done():
+	}
 	err := r.server.Drain(ctx)
 	if err != nil {
 		err = i.cutOff(ctx, r, err)

@@ -78,6 +78,67 @@ func TestStopWaitsForRequests(t *testing.T) {
 	require.NoError(t, g.ingress.Stop(t.Context()), "stopping is idempotent")
 }
 
+// Before the port closes, /readyz says for a while that the gateway is not ready. It serves on meanwhile.
+func TestStopTellsFirst(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.StopPause = time.Hour })
+	g.work(echo)
+	require.Equal(t, http.StatusOK, g.chat(chatBody).StatusCode)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- g.ingress.Stop(ctx) }()
+	require.Eventually(t, func() bool {
+		a := g.do(http.MethodGet, "/readyz", nil)
+		return a.StatusCode == http.StatusServiceUnavailable && strings.Contains(a.body, `"stopping"`)
+	}, testWait, 10*time.Millisecond)
+	a := g.chat(chatBody)
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	require.True(t, a.Close, "the next request should go elsewhere")
+	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/healthz", nil).StatusCode)
+	require.Empty(t, done)
+	cancel() // the time for the whole stop is over
+	require.NoError(t, receive(t, done))
+	require.True(t, g.refusesConnections())
+
+	g = setup(t, func(c *ingress.Config) { c.StopPause = 50 * time.Millisecond })
+	begun := time.Now()
+	require.NoError(t, receive(t, g.stopping(testWait)))
+	require.GreaterOrEqual(t, time.Since(begun), 50*time.Millisecond)
+}
+
+// Beyond the limit of connections, requests are refused in a way that clients understand, and health checks are answered.
+func TestConnectionLimit(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.MaxConns = 1 })
+	begun, release := make(chan struct{}), make(chan struct{})
+	g.work(func(ctx context.Context, r *reply) {
+		close(begun)
+		<-release
+		echo(ctx, r)
+	})
+	busy := dial(t, g.addr)
+	_, err := io.WriteString(busy, rawChat("", chatBody))
+	require.NoError(t, err)
+	receive(t, begun)
+	for path, want := range map[string]int{"/healthz": http.StatusOK, "/metrics": http.StatusOK, "/v1/models": 503, "/": 503, "/v1/admin/status": 503} {
+		a := g.do(http.MethodGet, path, nil)
+		require.Equal(t, want, a.StatusCode, path)
+		require.True(t, a.Close, path)
+		if want == http.StatusServiceUnavailable {
+			_, code := requireError(t, a, want)
+			require.Equal(t, "too_many_connections", code)
+			require.NotEmpty(t, a.Header.Get("Retry-After"))
+		}
+	}
+	a := g.chat(chatBody)
+	require.Equal(t, http.StatusServiceUnavailable, a.StatusCode)
+	close(release)
+	in, err := readAnswer(bufio.NewReader(busy))
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, in.StatusCode, "who was there first is served")
+	require.Eventually(t, func() bool { return g.do(http.MethodGet, "/v1/models", nil).StatusCode == http.StatusOK }, testWait, 10*time.Millisecond)
+}
+
 // R-040, R-388: what does not finish in time ends with an error that the client sees, and its worker stops.
 func TestStopCutsOff(t *testing.T) {
 	t.Parallel()
@@ -182,7 +243,7 @@ func TestStartRefuses(t *testing.T) {
 	require.NoError(t, i.Stop(t.Context()))
 
 	reg := prometheus.NewRegistry()
-	for _, cfg := range []ingress.Config{{}, {ID: "i"}, {Addr: addr}, {ID: "i", Addr: addr, MaxBody: -1}, {ID: "i", Addr: addr, QueueTimeout: -1}} {
+	for _, cfg := range []ingress.Config{{}, {ID: "i"}, {Addr: addr}, {ID: "i", Addr: addr, MaxBody: -1}, {ID: "i", Addr: addr, MaxConns: -1}, {ID: "i", Addr: addr, StopPause: -1}, {ID: "i", Addr: addr, QueueTimeout: -1}} {
 		_, err := ingress.New(cfg, b, log, reg)
 		require.Error(t, err)
 	}
@@ -272,7 +333,7 @@ func TestBuild(t *testing.T) {
 	t.Parallel()
 	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
 	gateway, _, err := env.Parse("config.yaml", []byte(`
-server: {host: 127.0.0.1, port: 8100, client_keys: [k1], admin_key: a, cors_origins: ["https://x"], max_body_bytes: 5, queue_timeout: 3s, debug: true}
+server: {host: 127.0.0.1, port: 8100, client_keys: [k1], admin_key: a, cors_origins: ["https://x"], max_body_bytes: 5, queue_timeout: 3s, debug: true, stop_pause: 4s, max_connections: 6}
 providers: [{id: p, url: "http://127.0.0.1:1/v1"}]
 upstreams: [{id: u, provider: p, model: x}]
 models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
@@ -285,6 +346,8 @@ models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
 	require.Equal(t, []string{"https://x"}, c.CORSOrigins)
 	require.Equal(t, 5, c.MaxBody)
 	require.Equal(t, 3*time.Second, c.QueueTimeout)
+	require.Equal(t, 4*time.Second, c.StopPause)
+	require.Equal(t, 6, c.MaxConns)
 	require.True(t, c.Debug)
 	require.Len(t, c.Models, 1, "URL-04b")
 	s, err := ingress.Build(process.Parts{

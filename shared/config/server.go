@@ -18,7 +18,9 @@ type Server struct {
 	Debug        bool
 	CORSOrigins  []string // for /v1 without /v1/admin
 	QueueTimeout time.Duration
+	StopPause    time.Duration // from being told to stop to closing the port
 	DrainTimeout time.Duration
+	MaxConns     int // client connections at the same time; 0 = unlimited
 	ToolInstall  bool
 	Locale       string // en | ko
 }
@@ -34,6 +36,8 @@ func (s *Server) settings() []setting {
 		}}, "0.0.0.0", "address to listen on").env("HOST"),
 		key("port", integer(&s.Port, 1, math.MaxUint16), "8100", "port to listen on; `8000` when there is no file").env("PORT"),
 		key("max_body_bytes", integer(&s.MaxBodyBytes, 1, math.MaxInt32), "33554432", "a larger request body gets 413"),
+		key("max_connections", integer(&s.MaxConns, 0, math.MaxInt32), "10000", "connections of clients at the same time; 0 for no limit. At the limit "+
+			"idle connections are closed for new ones; if there is none, requests on further connections get 503 `too_many_connections`"),
 		key("client_keys", listOf(&s.ClientKeys, "list of text", node.secret), "[]", "keys that clients must send to `/v1`, as "+
 			"`Authorization: Bearer` or `x-api-key`. Empty: everybody may, with a warning when the address is not only this machine"),
 		key("admin_key", secret(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on"),
@@ -41,7 +45,9 @@ func (s *Server) settings() []setting {
 		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, such as "+
 			"`https://app.example`. Never for `/v1/admin`; `*` is not accepted"),
 		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker takes within this time gets 503 with `Retry-After`"),
-		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running streams may go on when the process is told to stop"),
+		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+
+			"before it closes the port: the time that a load balancer needs to notice"),
+		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running answers may go on after that"),
 		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions").idle(),
 		key("locale", oneOf(&s.Locale, "en", "ko"), "en", "language of the blocks that are put into prompts, and of `/ui` at first").
 			env("LOCALE").live().idle(),
@@ -50,6 +56,9 @@ func (s *Server) settings() []setting {
 
 // Bind is the address to listen on.
 func (s Server) Bind() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
+
+// StopLimit is how long a stop may take before work under way is cut off.
+func (s Server) StopLimit() time.Duration { return s.StopPause + s.DrainTimeout }
 
 // Loopback says whether only this machine can reach the listener.
 func (s Server) Loopback() bool {

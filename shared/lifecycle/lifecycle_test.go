@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"os/signal"
 	"sync"
 	"syscall"
 	"testing"
@@ -157,11 +158,22 @@ func TestStuckServiceDoesNotBlockTheRest(t *testing.T) {
 
 // Not parallel: the signal reaches every handler of the process.
 func TestSignals(t *testing.T) { //nolint:paralleltest // see above
-	ctx, stop := lifecycle.Signals()
-	defer stop()
-	require.NoError(t, ctx.Err())
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
-	require.NoError(t, self.Signal(syscall.SIGTERM))
-	<-ctx.Done()
+	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, os.Interrupt} {
+		ctx, stop := lifecycle.Signals()
+		require.NoError(t, ctx.Err())
+		require.NoError(t, self.Signal(sig))
+		<-ctx.Done()
+		stop()
+	}
+}
+
+// Not parallel: it changes what signals do in the process.
+func TestSignalsLeaveIgnoredOnesAlone(t *testing.T) { //nolint:paralleltest // see above
+	signal.Ignore(syscall.SIGHUP)
+	defer signal.Reset(syscall.SIGHUP)
+	_, stop := lifecycle.Signals()
+	defer stop()
+	require.True(t, signal.Ignored(syscall.SIGHUP))
 }

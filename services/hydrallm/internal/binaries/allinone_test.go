@@ -45,14 +45,14 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 		return fakellm.Stream("a", "b", "c", "d", "e").Gap(100 * time.Millisecond)
 	})
 	env := alone(t, dir, addr, upstream.URL())
-	for round := range 2 {
+	for round, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		w := run(t, binary, env)
 		w.awaitReady(t, addr)
 		ctx, cancel := context.WithTimeout(t.Context(), startWait)
 		answers := (&fleet{ingress: addr}).ask(ctx, 1)
 		upstream.AwaitCount(t, round+1)
 		begun := time.Now()
-		w.end(t, syscall.SIGTERM)
+		w.end(t, sig)
 		require.Equal(t, 0, w.cmd.ProcessState.ExitCode())
 		require.Less(t, time.Since(begun), 5*time.Second)
 		a := answers()[0]

@@ -18,7 +18,7 @@ import (
 func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added ...lifecycle.Named) error {
 	fail := make(chan error, 1)
 	parts := append(services(settings, log, process.Fail(fail)), added...)
-	return lifecycle.Run(ctx, log, settings.Server.DrainTimeout, fail, parts...)
+	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail, parts...)
 }
 
 // services gives the parts of the gateway in the order in which they start.

@@ -89,7 +89,7 @@ func (x *exchange) leaveBody() {
 
 // finish ends the answer as far as it is known now: a stream is still to be written.
 func (x *exchange) finish() {
-	if x.api.Stopping() {
+	if c := x.conn(); x.api.Stopping() || c != nil && c.Surplus() {
 		x.SetConnectionClose()
 	}
 	x.api.Metrics.answered(x.route, x.Response.StatusCode())

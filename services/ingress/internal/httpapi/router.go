@@ -36,6 +36,9 @@ func (a *API) Handle(ctx *fasthttp.RequestCtx) {
 // route finds the handler of a request and checks who calls. Nothing of the body is read before.
 func (a *API) route(x *exchange) error {
 	path := string(x.Path())
+	if c := x.conn(); c != nil && c.Surplus() && path != "/healthz" && path != "/readyz" && path != "/metrics" {
+		return &fault.Fault{Kind: fault.Unavailable, Code: "too_many_connections", Message: "The gateway has too many connections", RetryAfter: retryAfter}
+	}
 	switch {
 	case path == prefixAdmin || strings.HasPrefix(path, prefixAdmin+"/"):
 		return a.admin(x, path)

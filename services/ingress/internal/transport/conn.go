@@ -29,11 +29,12 @@ type Conn struct {
 	server *Server
 	raw    syscall.RawConn
 
-	state  atomic.Int32
-	since  time.Time // of being accepted
-	linger atomic.Bool
-	closed sync.Once
-	err    error // of closing
+	surplus   bool // above the limit of the server
+	state     atomic.Int32
+	idleSince atomic.Int64 // nanoseconds of Unix time; at first of being accepted
+	linger    atomic.Bool
+	closed    sync.Once
+	err       error // of closing
 }
 
 func newConn(tcp *net.TCPConn, server *Server) (*Conn, error) {
@@ -41,7 +42,26 @@ func newConn(tcp *net.TCPConn, server *Server) (*Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Conn{TCPConn: tcp, server: server, raw: raw, since: time.Now()}, nil
+	c := &Conn{TCPConn: tcp, server: server, raw: raw}
+	c.idleSince.Store(time.Now().UnixNano())
+	return c, nil
+}
+
+// Surplus says that the server has more connections than it should. Such a connection is for health checks and for an error.
+func (c *Conn) Surplus() bool { return c.surplus }
+
+// firstRequest is how long a new connection may take to bring its first request before it counts as idle.
+const firstRequest = time.Second
+
+// quiet says whether nothing happens on the connection in a state.
+func (c *Conn) quiet(state int32) bool {
+	return state == stateIdle || state == stateNew && time.Since(time.Unix(0, c.idleSince.Load())) > firstRequest
+}
+
+// claim reserves a quiet connection for closing: no request is served on it any more.
+func (c *Conn) claim() bool {
+	state := c.state.Load()
+	return c.quiet(state) && c.state.CompareAndSwap(state, stateClaimed)
 }
 
 // Linger makes Close wait until the client has stopped sending, within limits. Otherwise what the client still sends makes the kernel

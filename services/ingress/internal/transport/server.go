@@ -18,6 +18,7 @@ import (
 
 // Server owns a listener, its connections and their goroutines.
 type Server struct {
+	max  int // connections; 0 = unlimited
 	http *fasthttp.Server
 	log  *slog.Logger
 
@@ -29,8 +30,10 @@ type Server struct {
 	conns map[*Conn]struct{}
 }
 
-// NewServer makes a server that has not started.
-func NewServer(log *slog.Logger) *Server { return &Server{log: log, conns: map[*Conn]struct{}{}} }
+// NewServer makes a server that has not started. It serves up to maxConns connections at the same time, all there are for 0.
+func NewServer(maxConns int, log *slog.Logger) *Server {
+	return &Server{max: maxConns, log: log, conns: map[*Conn]struct{}{}}
+}
 
 func changeState(c net.Conn, state fasthttp.ConnState) {
 	conn, ok := c.(*Conn)
@@ -41,6 +44,7 @@ func changeState(c net.Conn, state fasthttp.ConnState) {
 		conn.state.CompareAndSwap(stateNew, stateActive)
 	}
 	if state == fasthttp.StateIdle {
+		conn.idleSince.Store(time.Now().UnixNano())
 		conn.state.CompareAndSwap(stateActive, stateIdle)
 	}
 }
@@ -62,7 +66,10 @@ func (s *Server) Start(ctx context.Context, addr string, http *fasthttp.Server) 
 // Addr is the address on which the server listens.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
-// Stopping says that Stop has begun: answers should end their connections.
+// Leave says that the server is about to stop. It goes on accepting and serving.
+func (s *Server) Leave() { s.stopping.Store(true) }
+
+// Stopping says that the server stops or is about to: answers should end their connections.
 func (s *Server) Stopping() bool { return s.stopping.Load() }
 
 // Longest pause after an error of accept, such as too many open files.
@@ -91,7 +98,14 @@ func (s *Server) accept() {
 			_ = c.Close()
 			continue
 		}
-		s.remember(conn)
+		idle, ok := s.admit(conn)
+		if idle != nil {
+			_ = idle.Close()
+		}
+		if !ok {
+			_ = c.Close()
+			continue
+		}
 		go s.serve(conn)
 	}
 }
@@ -102,11 +116,38 @@ func (s *Server) serve(c *Conn) {
 	_ = s.http.ServeConn(c)
 }
 
-func (s *Server) remember(c *Conn) {
-	s.running.Add(1)
+// surplus is how many connections there may be above the limit, for health checks and for telling others to come back later.
+const surplus = 64
+
+// admit takes a connection in, at the limit in the place of the one that was idle for longest, which the caller has to close then.
+func (s *Server) admit(c *Conn) (idle *Conn, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.max > 0 && len(s.conns) >= s.max {
+		if idle = s.claimIdle(); idle != nil {
+			delete(s.conns, idle)
+		} else if c.surplus = true; len(s.conns) >= s.max+surplus {
+			return nil, false
+		}
+	}
+	s.running.Add(1)
 	s.conns[c] = struct{}{}
+	return idle, true
+}
+
+// claimIdle claims the connection that was idle for longest, or gives nil.
+func (s *Server) claimIdle() *Conn {
+	for {
+		var oldest *Conn
+		for c := range s.conns {
+			if c.quiet(c.state.Load()) && (oldest == nil || c.idleSince.Load() < oldest.idleSince.Load()) {
+				oldest = c
+			}
+		}
+		if oldest == nil || oldest.claim() {
+			return oldest
+		}
+	}
 }
 
 func (s *Server) forget(c *Conn) {
@@ -181,14 +222,9 @@ func (s *Server) list() []*Conn {
 	return list
 }
 
-// firstRequest is how long a new connection may bring its first request although the server is stopping.
-const firstRequest = time.Second
-
 func (s *Server) closeIdle() {
 	for _, c := range s.list() {
-		idle := c.state.CompareAndSwap(stateIdle, stateClaimed) ||
-			time.Since(c.since) > firstRequest && c.state.CompareAndSwap(stateNew, stateClaimed)
-		if idle {
+		if c.claim() {
 			_ = c.Close()
 		}
 	}

@@ -27,7 +27,7 @@ const testWait = 15 * time.Second
 // serve runs handler on a free port and gives a connection to it.
 func serve(t *testing.T, handler fasthttp.RequestHandler) (*transport.Server, *net.TCPConn) {
 	t.Helper()
-	s := transport.NewServer(slog.New(slog.DiscardHandler))
+	s := transport.NewServer(0, slog.New(slog.DiscardHandler))
 	require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", &fasthttp.Server{Handler: handler, StreamRequestBody: true, MaxRequestBodySize: 1}))
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("tcp", s.Addr().String())
@@ -157,7 +157,7 @@ func TestDrain(t *testing.T) {
 
 func TestServerThatNeverStarted(t *testing.T) {
 	t.Parallel()
-	s := transport.NewServer(slog.New(slog.DiscardHandler))
+	s := transport.NewServer(0, slog.New(slog.DiscardHandler))
 	require.NoError(t, s.Drain(t.Context()))
 	s.Close()
 }
