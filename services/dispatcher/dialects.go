@@ -37,14 +37,17 @@ func newDialects(client *upstream.Client, environ []string) *dialects {
 	}
 }
 
-// of gives the dialect of a provider. A request that is routed is fitted to its vendor. One for a configured model goes as it is, apart from the
-// signatures without which Gemini refuses a conversation with tools, and which clients lose.
+// googleInputs is how many texts Google embeds in one request: "at most 100 requests can be in one batch", in both of its protocols.
+const googleInputs = 100
+
+// of gives the dialect of a provider. A request that is routed is fitted to its vendor. One for a configured model goes as it is, apart from what
+// Gemini is sure to refuse: conversations without the signatures that clients lose, and what the model at hand does not take.
 func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 	switch p.Dialect {
 	case "anthropic":
 		return dialect.Translated{Client: d.client, Translator: anthropic.Translator{}}
 	case "gemini":
-		return dialect.Translated{Client: d.client, Translator: gemini.Translator{}}
+		return dialect.Batched{Dialect: dialect.Translated{Client: d.client, Translator: gemini.Translator{}}, Most: googleInputs}
 	case "opencode":
 		return d.opencode
 	case "openclaw":
@@ -57,6 +60,9 @@ func (d *dialects) of(p config.Provider, routed bool) dialect.Dialect {
 	vendor := plan.Vendor(p)
 	if !routed && vendor != "gemini" {
 		return base
+	}
+	if vendor == "gemini" {
+		base = dialect.Batched{Dialect: base, Most: googleInputs}
 	}
 	return compat.Dialect{AsIs: !routed, Dialect: base, Vendor: vendor, Signatures: d.signatures, Keep: patched(p)}
 }

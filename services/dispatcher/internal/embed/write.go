@@ -3,6 +3,7 @@ package embed
 import (
 	"strconv"
 
+	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -55,12 +56,16 @@ func (a *answer) writeNew(dst []byte, f format) ([]byte, error) {
 	if a.model != nil {
 		dst = append(append(dst, `,"model":`...), a.model...)
 	}
-	if u := a.usage; u.Total > 0 {
-		dst = strconv.AppendInt(append(dst, `,"usage":{"prompt_tokens":`...), u.Prompt, 10)
-		dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), u.Total, 10)
-		dst = append(dst, '}')
+	return append(appendUsage(dst, a.usage), '}'), nil
+}
+
+// appendUsage appends a further member with the usage, if there is one.
+func appendUsage(dst []byte, u openai.Usage) []byte {
+	if u.Total == 0 {
+		return dst
 	}
-	return append(dst, '}'), nil
+	dst = strconv.AppendInt(append(dst, `,"usage":{"prompt_tokens":`...), u.Prompt, 10)
+	return append(strconv.AppendInt(append(dst, `,"total_tokens":`...), u.Total, 10), '}')
 }
 
 func (a *answer) appendEntries(dst []byte, f format) ([]byte, error) {

@@ -148,8 +148,8 @@ const pdfType = "application/pdf"
 // dataSource gives the source of a block, and its kind, for data in base64; nil when the API does not take them. What the data are counts more
 // than the type that they are said to have: it is often wrong, and the API compares the two.
 func dataSource(media string, data []byte) (kind string, source []byte) {
-	if real := typeOf(data); real != "" {
-		media = real
+	if actual := typeOf(data); actual != "" {
+		media = actual
 	}
 	switch {
 	case len(data) == 0:
@@ -175,8 +175,8 @@ func typeOf(data []byte) string {
 // relabeled corrects the type of an image in Anthropic's own form.
 func relabeled(source []byte) []byte {
 	in := object(source)
-	if real := typeOf(inner(in["data"])); real != "" && real != pdfType && !rawjson.Is(in["media_type"], real) {
-		return rawjson.AppendSet(nil, source, "media_type", quote(real))
+	if actual := typeOf(inner(in["data"])); actual != "" && actual != pdfType && !rawjson.Is(in["media_type"], actual) {
+		return rawjson.AppendSet(nil, source, "media_type", quote(actual))
 	}
 	return source
 }

@@ -8,15 +8,15 @@ import (
 	"hydrallm/services/dispatcher/internal/upstream"
 )
 
-// gemini is the vendor whose tool calls have signatures.
-const gemini = "gemini"
+// google is the vendor whose tool calls have signatures.
+const google = "gemini"
 
 // Dialect is a dialect of OpenAI's protocol as one vendor speaks it. Embeddings go through unchanged.
 type Dialect struct {
 	dialect.Dialect
 
 	Vendor     string
-	AsIs       bool                   // the request is the operator's affair: nothing but signatures is added to it (C-03)
+	AsIs       bool                   // the request is the operator's affair: only what the model is sure to refuse is changed, for Gemini (C-03)
 	Signatures *Signatures            // for Gemini, shared by all its models; nil: signatures are left to the client
 	Keep       func(name string) bool // says which members of the request the operator has set, see RequestKeeping; nil: none
 }
@@ -32,7 +32,11 @@ func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Respon
 		}
 		call.Body = body
 	}
-	if d.Vendor != gemini || d.Signatures == nil {
+	if d.Vendor != google {
+		return d.Dialect.Chat(ctx, call)
+	}
+	call.Body = fitGoogle(call.Body, d.Keep)
+	if d.Signatures == nil {
 		return d.Dialect.Chat(ctx, call)
 	}
 	call.Body = d.Signatures.Inject(call.Body)

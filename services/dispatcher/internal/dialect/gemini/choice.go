@@ -118,7 +118,7 @@ func toolCall(raw, signature []byte) []byte {
 		call = append(append(call, `,"extra_content":{"google":{"thought_signature":`...), signature...)
 		call = append(call, "}}"...)
 	}
-	call = append(append(call, `,"function":{"name":`...), name...)
+	call = rawjson.AppendString(append(call, `,"function":{"name":`...), clientName(rawjson.Text(name)))
 	return append(rawjson.AppendString(append(call, `,"arguments":`...), args), "}}"...)
 }
 

@@ -35,7 +35,7 @@ func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 	if model == "" {
 		return dialect.Native{}, refuse("model", "must be the name of a model")
 	}
-	r.family = familyOf(model)
+	r.family = FamilyOf(model)
 	for _, translate := range []func() error{r.messages, r.tools, r.generation} {
 		if err := translate(); err != nil {
 			return dialect.Native{}, err
@@ -65,7 +65,7 @@ func modelPath(model string) string {
 // request is a client's request on its way to native.
 type request struct {
 	members map[string]gjson.Result // of the client's body; a null counts as absent, and the last of a name counts
-	family  family
+	family  Family
 	native  nativeRequest
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -59,6 +58,9 @@ func (r *request) generation() error {
 	}
 	if string(g.CandidateCount) == "1" { // the default, which not every model lets one state
 		g.CandidateCount = nil
+	}
+	if !r.family.Penalizes() {
+		g.PresencePenalty, g.FrequencyPenalty = nil, nil
 	}
 	g.Seed = smallSeed(g.Seed)
 	for _, translate := range []func() error{r.stop, r.format, r.modalities, r.effort} {
@@ -119,6 +121,9 @@ func (r *request) format() error {
 	default:
 		return refuse("response_format.type", "is a format that this model does not know: "+quote(kind))
 	}
+	if !r.family.Formats() || len(r.native.Tools) > 0 && !r.family.FormatsCalls() {
+		g.ResponseMimeType, g.ResponseJSONSchema = "", nil // the call goes through, and what the messages ask for stands
+	}
 	return nil
 }
 
@@ -134,31 +139,6 @@ func (r *request) modalities() error {
 		}
 	}
 	return nil
-}
-
-// family is the lower-case name of a model, which tells what its generation can do.
-type family string
-
-func familyOf(model string) family { return family(strings.ToLower(model)) }
-
-func (f family) begins(prefixes ...string) bool {
-	for _, p := range prefixes {
-		if strings.HasPrefix(string(f), p) {
-			return true
-		}
-	}
-	return false
-}
-
-// signs says whether the model checks the signatures of calls: all do since Gemini 3, and an unknown name is a newer one.
-func (f family) signs() bool { return !f.begins("gemini-1", "gemini-2", "gemma-") }
-
-// pro says whether the model is of the line that can't be told not to think.
-func (f family) pro() bool { return strings.Contains(string(f), "-pro") }
-
-// thinks says whether the thinking of the model can be configured at all.
-func (f family) thinks() bool {
-	return !f.begins("gemini-1", "gemini-2.0", "gemma-3") && !strings.Contains(string(f), "-image") && !strings.Contains(string(f), "-tts")
 }
 
 // thinking is a thinkingConfig. Since Gemini 3 it has a level, before that a budget in tokens.

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -51,11 +52,11 @@ const bypass = "skip_thought_signature_validator"
 type conversation struct {
 	contents []content
 	system   []string
-	names    map[string]string // of the functions that were called, by the id of the call
+	names    map[string][]string // of the functions that were called last, by the id of the calls, which may share one
 }
 
 func (r *request) messages() error {
-	c := conversation{names: map[string]string{}}
+	c := conversation{names: map[string][]string{}}
 	for i, m := range r.members["messages"].Array() {
 		if err := c.message("messages["+strconv.Itoa(i)+"]", m); err != nil {
 			return err
@@ -64,19 +65,30 @@ func (r *request) messages() error {
 	if r.family.signs() {
 		c.sign()
 	}
-	r.native.Contents = c.contents
 	if len(c.system) == 0 && len(c.contents) == 0 {
 		return refuse("messages", "hold nothing that a model could answer")
 	}
-	system := &content{Parts: []part{{Text: strings.Join(c.system, "\n\n")}}}
-	switch {
-	case len(c.contents) == 0: // Gemini wants at least one turn
-		system.Role = roleUser
-		r.native.Contents = []content{*system}
-	case len(c.system) > 0:
-		r.native.SystemInstruction = system
+	if len(c.system) > 0 {
+		instruction := part{Text: strings.Join(c.system, "\n\n")}
+		if len(c.contents) > 0 && r.family.Instructed() {
+			r.native.SystemInstruction = &content{Parts: []part{instruction}}
+		} else { // Gemini wants at least one turn
+			c.begin(instruction)
+		}
 	}
+	if c.contents[0].Role != roleUser { // a model can't speak, or call a function, before the user does
+		c.begin(part{Text: "."})
+	}
+	r.native.Contents = c.contents
 	return nil
+}
+
+// begin puts a part of the user before all others.
+func (c *conversation) begin(p part) {
+	if len(c.contents) == 0 || c.contents[0].Role != roleUser {
+		c.contents = slices.Insert(c.contents, 0, content{Role: roleUser})
+	}
+	c.contents[0].Parts = slices.Insert(c.contents[0].Parts, 0, p)
 }
 
 func (c *conversation) message(path string, m gjson.Result) error {
@@ -142,7 +154,11 @@ func (c *conversation) assistant(path string, m gjson.Result, parts []part) erro
 	if refusal := m.Get("refusal").Str; refusal != "" {
 		parts = append(parts, part{Text: refusal})
 	}
-	for i, call := range m.Get("tool_calls").Array() {
+	calls := m.Get("tool_calls").Array()
+	for _, call := range calls {
+		delete(c.names, call.Get("id").Str)
+	}
+	for i, call := range calls {
 		at := path + ".tool_calls[" + strconv.Itoa(i) + "]"
 		if !call.Get("function").IsObject() {
 			return refuse(at, "must be the call of a function")
@@ -171,9 +187,9 @@ func (c *conversation) call(path string, function gjson.Result, id string) (part
 		return part{}, refuse(path+".name", "must be the name of a function")
 	}
 	if id != "" {
-		c.names[id] = name
+		c.names[id] = append(c.names[id], name)
 	}
-	return part{FunctionCall: &functionCall{ID: id, Name: name, Args: arguments(function.Get("arguments"))}}, nil
+	return part{FunctionCall: &functionCall{ID: id, Name: nativeName(name), Args: arguments(function.Get("arguments"))}}, nil
 }
 
 // arguments gives the arguments of a call as an object. A model may have made a text that is none; it is kept for the model to see.
@@ -196,15 +212,17 @@ func wrap(name string, value []byte) json.RawMessage {
 // result translates what a tool gave back. Media follow it, because a result is an object.
 func (c *conversation) result(path string, m gjson.Result, parts []part) error {
 	id := m.Get("tool_call_id").Str
-	name := c.names[id]
-	if name == "" {
-		name = m.Get("name").Str
+	name := m.Get("name").Str
+	if called := c.names[id]; len(called) > 0 {
+		if name = called[0]; len(called) > 1 {
+			c.names[id] = called[1:]
+		}
 	}
 	if name == "" {
 		return refuse(path+".tool_call_id", "is the id of no tool call before this message")
 	}
 	text, media := split(parts)
-	answer := part{FunctionResponse: &functionResponse{ID: id, Name: name, Response: resultObject(text)}}
+	answer := part{FunctionResponse: &functionResponse{ID: id, Name: nativeName(name), Response: resultObject(text)}}
 	c.add(roleUser, append([]part{answer}, media...)...)
 	return nil
 }

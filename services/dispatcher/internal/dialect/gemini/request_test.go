@@ -79,6 +79,7 @@ func TestWholeRequest(t *testing.T) {
 func TestContents(t *testing.T) { // R-099, R-088
 	t.Parallel()
 	const called = `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},`
+	const dot = `{"role":"user","parts":[{"text":"."}]},` // the user speaks first (R-421)
 	const call = `{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"}]},`
 	cases := []struct{ name, messages, want string }{
 		{
@@ -123,19 +124,19 @@ func TestContents(t *testing.T) { // R-099, R-088
 		},
 		{
 			"a refusal", `{"role":"assistant","content":[{"type":"refusal","refusal":"No."}]},{"role":"assistant","refusal":"Never."}`,
-			`[{"role":"model","parts":[{"text":"No."},{"text":"Never."}]}]`,
+			`[` + dot + `{"role":"model","parts":[{"text":"No."},{"text":"Never."}]}]`,
 		},
 		{
 			"a result that is no object", called + `{"role":"tool","tool_call_id":"c","content":"12"}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":"12"}}}]}]`,
+			`[` + dot + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":"12"}}}]}]`,
 		},
 		{
 			"a result that is an array", called + `{"role":"tool","tool_call_id":"c","content":[{"type":"text","text":"[1,"},{"type":"text","text":"2]"}]}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":[1,2]}}}]}]`,
+			`[` + dot + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":[1,2]}}}]}]`,
 		},
 		{
 			"a result with an image", called + `{"role":"tool","tool_call_id":"c","content":[{"type":"image_url","image_url":"data:image/png;base64,AA=="}]},{"role":"user","content":"a"}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":""}}},{"inlineData":{"mimeType":"image/png","data":"AA=="}},{"text":"a"}]}]`,
+			`[` + dot + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{"result":""}}},{"inlineData":{"mimeType":"image/png","data":"AA=="}},{"text":"a"}]}]`,
 		},
 		{
 			"a result that names its function", `{"role":"tool","tool_call_id":"gone","name":"f","content":"{}"}`,
@@ -143,19 +144,26 @@ func TestContents(t *testing.T) { // R-099, R-088
 		},
 		{
 			"calls as they were before", `{"role":"assistant","content":"a","function_call":{"name":"f","arguments":"{\"q\":1.0}"}},{"role":"function","name":"f","content":"b"}`,
-			`[{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"q":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"b"}}}]}]`,
+			`[` + dot + `{"role":"model","parts":[{"text":"a"},{"functionCall":{"name":"f","args":{"q":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]},{"role":"user","parts":[{"functionResponse":{"name":"f","response":{"result":"b"}}}]}]`,
 		},
 		{
 			"arguments that are no object", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{\"a\":"}}]}`,
-			`[{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"arguments":"{\"a\":"}},"thoughtSignature":"skip_thought_signature_validator"}]}]`,
+			`[` + dot + `{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"arguments":"{\"a\":"}},"thoughtSignature":"skip_thought_signature_validator"}]}]`,
 		},
 		{
 			"arguments that are an object already", `{"role":"assistant","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":{"a":1.0}}}]}`,
-			`[{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"a":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]}]`,
+			`[` + dot + `{"role":"model","parts":[{"functionCall":{"id":"c","name":"f","args":{"a":1.0}},"thoughtSignature":"skip_thought_signature_validator"}]}]`,
+		},
+		{
+			"calls of one answer that share an id (R-421)", `{"role":"user","content":"u"},{"role":"assistant","tool_calls":[{"id":"0","function":{"name":"f"}},{"id":"0","function":{"name":"g"}}]},{"role":"tool","tool_call_id":"0","content":"1"},{"role":"tool","tool_call_id":"0","content":"2"},` +
+				`{"role":"assistant","tool_calls":[{"id":"0","function":{"name":"h"}}]},{"role":"tool","tool_call_id":"0","content":"3"}`,
+			`[{"role":"user","parts":[{"text":"u"}]},{"role":"model","parts":[{"functionCall":{"id":"0","name":"f","args":{}},"thoughtSignature":"skip_thought_signature_validator"},{"functionCall":{"id":"0","name":"g","args":{}}}]},` +
+				`{"role":"user","parts":[{"functionResponse":{"id":"0","name":"f","response":{"result":"1"}}},{"functionResponse":{"id":"0","name":"g","response":{"result":"2"}}}]},` +
+				`{"role":"model","parts":[{"functionCall":{"id":"0","name":"h","args":{}},"thoughtSignature":"skip_thought_signature_validator"}]},{"role":"user","parts":[{"functionResponse":{"id":"0","name":"h","response":{"result":"3"}}}]}]`,
 		},
 		{
 			"only the first call of a step needs a signature", called + `{"role":"tool","tool_call_id":"c","content":"{}"},{"role":"assistant","tool_calls":[{"id":"d","function":{"name":"g"},"extra_content":{"google":{"thought_signature":"cw=="}}},{"id":"e","function":{"name":"h"}}]}`,
-			`[` + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{}}}]},{"role":"model","parts":[{"functionCall":{"id":"d","name":"g","args":{}},"thoughtSignature":"cw=="},{"functionCall":{"id":"e","name":"h","args":{}}}]}]`,
+			`[` + dot + call + `{"role":"user","parts":[{"functionResponse":{"id":"c","name":"f","response":{}}}]},{"role":"model","parts":[{"functionCall":{"id":"d","name":"g","args":{}},"thoughtSignature":"cw=="},{"functionCall":{"id":"e","name":"h","args":{}}}]}]`,
 		},
 	}
 	for _, c := range cases {
@@ -173,12 +181,47 @@ func TestSystemInstruction(t *testing.T) { // R-099
 	require.False(t, translated(t, "gamma-flash", hello).Get("systemInstruction").Exists())
 }
 
+// R-421: models that take no instruction hear it from the user.
+func TestModelsWithoutInstructions(t *testing.T) {
+	t.Parallel()
+	const system = `{"role":"system","content":"a"},`
+	for messages, want := range map[string]string{
+		system + `{"role":"user","content":"u"},{"role":"developer","content":"b"}`: `[{"role":"user","parts":[{"text":"a\n\nb"},{"text":"u"}]}]`,
+		system + `{"role":"assistant","content":"m"}`:                               `[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"m"}]}]`,
+	} {
+		for _, model := range []string{"gemma-3-27b-it", "models/gemma-3n-e4b-it", "Gemma-2-9b-it"} {
+			got := translated(t, model, `"messages":[`+messages+`],"response_format":{"type":"json_object"},"reasoning_effort":"high"`)
+			require.Equal(t, want, got.Get("contents").Raw, model)
+			require.False(t, got.Get("systemInstruction").Exists() || got.Get("generationConfig").Exists(), "%s: %s", model, got.Raw)
+		}
+	}
+	require.True(t, translated(t, "gemma-4-31b-it", `"messages":[`+system+`{"role":"user","content":"u"}]`).Get("systemInstruction").Exists())
+}
+
+// R-421: names of functions begin as Gemini wants it, everywhere, and stay different.
+func TestNamesOfFunctions(t *testing.T) {
+	t.Parallel()
+	got := translated(t, "gemini-3-flash", `"messages":[{"role":"user","content":"u"},{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"3d"}}]},{"role":"tool","tool_call_id":"c","content":"1"},{"role":"function","name":"-x","content":"1"}],
+		"tools":[{"type":"function","function":{"name":"3d"}},{"type":"function","function":{"name":"_3d"}},{"type":"function","function":{"name":"-x"}},{"type":"function","function":{"name":"_f"}}],
+		"tool_choice":{"type":"allowed_tools","allowed_tools":{"mode":"auto","tools":[{"function":{"name":"3d"}}]}}`)
+	require.Equal(t, `["_3d","__3d","_-x","_f"]`, got.Get("tools.0.functionDeclarations.#.name").Raw)
+	require.Equal(t, "_3d", got.Get("contents.1.parts.0.functionCall.name").Str)
+	require.Equal(t, `["_3d","_-x"]`, got.Get("contents.2.parts.#.functionResponse.name").Raw)
+	require.Equal(t, `["_3d"]`, got.Get("toolConfig.functionCallingConfig.allowedFunctionNames").Raw)
+	named := translated(t, "gemini-3-flash", hello+`,"tools":[{"type":"function","function":{"name":"3d"}}],"tool_choice":{"type":"function","function":{"name":"3d"}}`)
+	require.Equal(t, `["_3d"]`, named.Get("toolConfig.functionCallingConfig.allowedFunctionNames").Raw)
+	for native, client := range map[string]string{"_3d": "3d", "__3d": "_3d", "_-x": "-x", "_f": "_f", "f": "f", "_": "_", "3d": "3d"} {
+		body := gemini.Translator{}.Completion([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"` + native + `"}}]},"finishReason":"STOP"}]}`))
+		require.Equal(t, client, gjson.GetBytes(body, "choices.0.message.tool_calls.0.function.name").Str)
+	}
+}
+
 // Models before Gemini 3 check no signatures, so they get none that is made up.
 func TestBypassIsForModelsThatCheck(t *testing.T) {
 	t.Parallel()
 	const messages = `"messages":[{"role":"assistant","tool_calls":[{"id":"c","function":{"name":"f"}}]}]`
 	for model, want := range map[string]bool{"gemini-2.5-flash": false, "gemini-3.1-pro-preview": true, "models/Gemini-2.0-flash": false, "gamma-flash": true} {
-		require.Equal(t, want, translated(t, model, messages).Get("contents.0.parts.0.thoughtSignature").Exists(), model)
+		require.Equal(t, want, translated(t, model, messages).Get("contents.1.parts.0.thoughtSignature").Exists(), model)
 	}
 }
 
@@ -215,6 +258,7 @@ func TestTools(t *testing.T) { // R-099: a search never takes the place of the c
 
 func TestGeneration(t *testing.T) {
 	t.Parallel()
+	const function = `"tools":[{"type":"function","function":{"name":"f"}}]`
 	cases := []struct{ name, model, members, want string }{
 		{"nothing", "gamma-flash", `"temperature":null,"n":1,"stop":null,"unknown":1,"response_format":{"type":"text"},"modalities":["text"]`, ""},
 		{"one stop", "gamma-flash", `"stop":"a"`, `{"stopSequences":["a"]}`},
@@ -226,6 +270,14 @@ func TestGeneration(t *testing.T) {
 		{"small seed", "gamma-flash", `"seed":-2147483648`, `{"seed":-2147483648}`},
 		{"JSON", "gamma-flash", `"response_format":{"type":"json_object"}`, `{"responseMimeType":"application/json"}`},
 		{"images", "gamma-flash", `"modalities":["text","image"]`, `{"responseModalities":["TEXT","IMAGE"]}`},
+
+		{"penalties (R-421)", "gemini-2.0-flash", `"presence_penalty":0,"frequency_penalty":0.5`, `{"presencePenalty":0,"frequencyPenalty":0.5}`},
+		{"no penalties since 2.5 (R-421)", "gemini-2.5-flash", `"presence_penalty":0,"frequency_penalty":0.5`, ""},
+		{"no penalties of a newer model (R-421)", "gamma-flash", `"presence_penalty":0.5`, ""},
+		{"JSON beside functions (R-421)", "gemini-3-flash", `"response_format":{"type":"json_object"},` + function, `{"responseMimeType":"application/json"}`},
+		{"JSON beside functions, before that (R-421)", "gemini-2.5-pro", `"response_format":{"type":"json_schema","json_schema":{"schema":{"type":"object"}}},` + function, ""},
+		{"JSON beside a search, before that (R-421)", "gemini-2.0-flash", `"response_format":{"type":"json_object"},"web_search_options":{}`, ""},
+		{"JSON alone", "gemini-2.5-pro", `"response_format":{"type":"json_object"},"tools":[]`, `{"responseMimeType":"application/json"}`},
 
 		{"level none", "gemini-3.5-flash", `"reasoning_effort":"none"`, `{"thinkingConfig":{"thinkingLevel":"MINIMAL"}}`},
 		{"level minimal", "gemini-3.5-flash", `"reasoning_effort":"minimal"`, `{"thinkingConfig":{"thinkingLevel":"MINIMAL","includeThoughts":true}}`},

@@ -3,6 +3,7 @@ package gemini
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/tidwall/gjson"
 )
@@ -71,7 +72,7 @@ func readTools(v gjson.Result) (functions []declaration, search json.RawMessage,
 			return nil, nil, refuse(at+".type", "is a kind of tool that this model does not have: "+quote(kind))
 		}
 		f := entry.Get("function")
-		d := declaration{Name: f.Get("name").Str, Description: f.Get("description").Str}
+		d := declaration{Name: nativeName(f.Get("name").Str), Description: f.Get("description").Str}
 		if d.Name == "" {
 			return nil, nil, refuse(at+".function.name", "must be the name of a function")
 		}
@@ -113,7 +114,7 @@ func toolChoice(v gjson.Result) (*callingConfig, error) {
 		return &callingConfig{Mode: "ANY"}, nil
 	case "function":
 		if name := v.Get("function.name").Str; name != "" {
-			return &callingConfig{Mode: "ANY", Allowed: []string{name}}, nil
+			return &callingConfig{Mode: "ANY", Allowed: []string{nativeName(name)}}, nil
 		}
 		return nil, refuse("tool_choice.function.name", "must be the name of a function")
 	case "allowed_tools":
@@ -130,11 +131,33 @@ func allowedTools(v gjson.Result) (*callingConfig, error) {
 	}
 	for _, t := range v.Get("tools").Array() {
 		if name := t.Get("function.name").Str; name != "" {
-			c.Allowed = append(c.Allowed, name)
+			c.Allowed = append(c.Allowed, nativeName(name))
 		}
 	}
 	if len(c.Allowed) == 0 {
 		return nil, refuse("tool_choice.allowed_tools.tools", "must name a function")
 	}
 	return c, nil
+}
+
+// nativeName gives the name of a function as Gemini takes it: "Must start with a letter or an underscore". What begins otherwise, perhaps after
+// underscores, gets one more in front, which clientName takes off again; so all names stay different, and answers need no memory of requests.
+func nativeName(name string) string {
+	if needsUnderscore(name) {
+		return "_" + name
+	}
+	return name
+}
+
+// clientName gives the name of a function as the client knows it.
+func clientName(native string) string {
+	if name, found := strings.CutPrefix(native, "_"); found && needsUnderscore(name) {
+		return name
+	}
+	return native
+}
+
+func needsUnderscore(name string) bool {
+	name = strings.TrimLeft(name, "_")
+	return name != "" && (name[0] == '-' || '0' <= name[0] && name[0] <= '9')
 }
