@@ -41,7 +41,7 @@ func TestEmbeddings(t *testing.T) {
 		seen <- r
 		embedding(ctx, r)
 	})
-	for _, path := range []string{"/v1/embeddings", "/v1/embeddings/", "/v1//embeddings?x=1"} {
+	for _, path := range []string{"/v1/embeddings", "/v1/embeddings/", "/v1/embeddings?x=1"} {
 		a := g.do(http.MethodPost, path, strings.NewReader(embedBody))
 		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 		require.Equal(t, embedAnswer, a.body)

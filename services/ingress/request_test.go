@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -104,13 +105,17 @@ func TestRoutes(t *testing.T) {
 		"alive":                 {http.MethodGet, "/healthz", 200, "ok"},
 		"metrics":               {http.MethodGet, "/metrics", 200, "hydrallm_ingress_in_flight 0"},
 		"no interface":          {http.MethodGet, "/ui", 404, "not part of this build"},
-		"unknown":               {http.MethodGet, "/nothing", 404, "nothing at this address"},
-		"unknown below v1":      {http.MethodGet, "/v1/no/such/route", 404, "nothing at this address"},
-		"v1 itself":             {http.MethodGet, "/v1", 404, "nothing at this address"},
+		"unknown":               {http.MethodGet, "/nothing", 404, "GET /nothing does not exist"},
+		"unknown below v1":      {http.MethodDelete, "/v1/no/such/route", 404, "DELETE /v1/no/such/route does not exist"},
+		"base without v1":       {http.MethodPost, "/chat/completions", 404, "lacks /v1"},
+		"base with v1 twice":    {http.MethodPost, "/v1/v1/chat/completions", 404, "/v1 twice"},
+		"v1 itself":             {http.MethodGet, "/v1", 200, `"status":"online"`},
+		"v1 with a slash":       {http.MethodGet, "/v1/", 200, `"status":"online"`},
+		"v1, wrong method":      {http.MethodPost, "/v1", 405, "use GET"},
 		"responses":             {http.MethodPost, "/v1/responses", 404, "chat/completions"},
 		"messages":              {http.MethodPost, "/v1/messages", 404, "chat/completions"},
 		"chat, trailing slash":  {http.MethodPost, "/v1/chat/completions/", 200, answerJSON},
-		"chat, double slash":    {http.MethodPost, "/v1//chat/completions", 200, answerJSON},
+		"chat, double slash":    {http.MethodPost, "/v1//chat/completions", 400, "invalid_path"},
 		"chat, with a query":    {http.MethodPost, "/v1/chat/completions?x=1", 200, answerJSON},
 		"chat, other case":      {http.MethodPost, "/v1/Chat/Completions", 404, ""},
 		"chat, below":           {http.MethodPost, "/v1/chat/completions/x", 404, ""},
@@ -144,7 +149,7 @@ func TestRoutes(t *testing.T) {
 func TestHeadHasNoBody(t *testing.T) {
 	t.Parallel()
 	g := setup(t, nil)
-	for _, path := range []string{"/", "/healthz", "/v1/models", "/metrics"} {
+	for _, path := range []string{"/", "/v1", "/healthz", "/v1/models", "/metrics"} {
 		a := g.do(http.MethodHead, path, nil)
 		require.Equal(t, http.StatusOK, a.StatusCode, path)
 		require.Empty(t, a.body)
@@ -179,17 +184,54 @@ func TestModels(t *testing.T) {
 		require.NoError(t, json.Unmarshal([]byte(a.body), &m))
 		require.Equal(t, id, m["id"])
 	}
-	for _, path := range []string{"prov/ns/other:tag", "x", "", "..", "%2e%2e/models"} {
+	require.Contains(t, g.do(http.MethodGet, "/v1/models/", nil).body, `"object":"list"`, "an empty id is the list")
+	for _, path := range []string{"prov/ns/other:tag", "x", "unknown"} {
 		a := g.do(http.MethodGet, "/v1/models/"+path, nil)
-		if a.StatusCode == http.StatusOK {
-			require.Contains(t, a.body, `"object":"list"`, "an empty id is the list")
-			continue
-		}
 		_, code := requireError(t, a, http.StatusNotFound)
-		require.NotEmpty(t, code)
+		require.Equal(t, "model_not_found", code)
+		require.Contains(t, a.body, `"param":"model"`)
 	}
-	_, code := requireError(t, g.do(http.MethodGet, "/v1/models/unknown", nil), http.StatusNotFound)
-	require.Equal(t, "model_not_found", code)
+}
+
+// R-460: what a proxy in front would take for another route is refused before anything else, also in the form of a whole address.
+func TestPathsAreNotNormalised(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.ClientKeys, c.AdminKey = []string{clientKey}, adminKey })
+	for _, target := range []string{
+		"/v1/models/../admin/status", "/v1/models/%2e%2e/admin/status", "/v1/models/..%2Fadmin/status", "/v1//models", "//v1/models",
+		"/v1/%61dmin/status", "/v1%2Fadmin/status", "http://x/v1/models/../admin/status", "x://y/v1/admin/status",
+		"/v1/./models", "/v1/models/.", `/v1\admin/status`, "/v1/admin/%2e/status",
+	} {
+		text := "GET " + target + " HTTP/1.1\r\nHost: x\r\nX-Admin-Key: " + adminKey + "\r\nAuthorization: Bearer " + clientKey + "\r\n\r\n"
+		_, code := requireError(t, exchange(t, g.addr, text, 1)[0], http.StatusBadRequest)
+		require.Equal(t, "invalid_path", code, target)
+	}
+	whole := "GET http://other.example/v1/models HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + clientKey + "\r\n\r\n"
+	require.Equal(t, http.StatusOK, exchange(t, g.addr, whole, 1)[0].StatusCode, "RFC 9112, section 3.2.2")
+}
+
+// R-464: a byte order mark at the beginning of a body is not part of it, packed or not; anywhere else it is no JSON.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	bodies := make(chan string, 1)
+	g.work(func(ctx context.Context, r *reply) {
+		bodies <- string(r.work.Body)
+		echo(ctx, r)
+	})
+	const mark = "\xef\xbb\xbf"
+	require.Equal(t, http.StatusOK, g.chat(mark+chatBody).StatusCode)
+	require.Equal(t, chatBody, <-bodies)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	_, err := io.WriteString(w, mark+chatBody)
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	require.Equal(t, http.StatusOK, g.chat(packed.String(), "Content-Encoding", "gzip").StatusCode)
+	require.Equal(t, chatBody, <-bodies)
+	for _, body := range []string{mark + mark + chatBody, " " + mark + chatBody, chatBody + mark, mark, mark[:2] + chatBody} {
+		requireError(t, g.chat(body), http.StatusBadRequest)
+	}
 }
 
 const testLimit = 64 << 10

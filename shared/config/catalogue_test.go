@@ -112,6 +112,42 @@ func TestProviderURL(t *testing.T) {
 	require.Equal(t, "http://h:8080/v1", sound(t, "providers: [{id: p, url: http://h:8080/v1}]").Providers[0].URL, "R-186: without quotes")
 }
 
+// R-463: the address of an operation, copied from a provider's documentation, is the provider's address with something too much.
+func TestProviderURLThatIsAnEndpoint(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ dialect, url, want, cut string }{
+		{"openai", "https://h/v1/chat/completions", "https://h/v1", "/chat/completions"},
+		{"openai", "https://h/v1/chat/completions/", "https://h/v1", "/chat/completions"},
+		{"openai", "http://h:1/chat/completions", "http://h:1/v1", "/chat/completions"},
+		{"openai", "https://h/v1/completions", "https://h/v1", "/completions"},
+		{"openai", "https://h/v1/embeddings", "https://h/v1", "/embeddings"},
+		{"openai", "https://h/v1/responses", "https://h/v1", "/responses"},
+		{"openai", "https://h/openai/deployments/d/chat/completions?api-version=2", "https://h/openai/deployments/d?api-version=2", "/chat/completions"},
+		{"openai", "http://h:11434/api/chat", "http://h:11434/v1", "/api/chat"},
+		{"ollama", "http://h:11434/api/generate", "http://h:11434/v1", "/api/generate"},
+		{"ollama", "http://h:11434/api", "http://h:11434/v1", "/api"},
+		{"anthropic", "https://h/v1/messages", "https://h", "/messages"},
+		{"anthropic", "https://h/v1/messages/count_tokens", "https://h", "/messages/count_tokens"},
+		{"gemini", "https://h/v1beta/models/gemini-2.5-flash:generateContent", "https://h/v1beta", "/models/gemini-2.5-flash:generateContent"},
+		{"gemini", "https://h/v1beta/models/m:streamGenerateContent?alt=sse", "https://h/v1beta?alt=sse", "/models/m:streamGenerateContent"},
+		{"openai", "https://h/inference/models", "https://h/inference/models", ""},
+		{"openai", "https://h/api", "https://h/api", ""},
+		{"openai", "https://h/completions/v1", "https://h/completions/v1", ""},
+		{"openai", "https://h/models/m:free", "https://h/models/m:free", ""},
+	} {
+		c, warnings, err := parse(nil, `providers: [{id: p, key: k, dialect: `+tc.dialect+`, url: "`+tc.url+`"}]`+"\nrouting: {priority: [p]}")
+		require.NoError(t, err)
+		require.Equal(t, tc.want, c.Providers[0].URL, tc.url)
+		if tc.cut == "" {
+			require.Empty(t, warnings, tc.url)
+			continue
+		}
+		require.Len(t, warnings, 1, tc.url)
+		require.Equal(t, "providers[0].url", warnings[0].Path)
+		require.Contains(t, warnings[0].Message, " "+tc.cut+" ")
+	}
+}
+
 // The ids with a preset need neither address nor dialect, and take both.
 func TestPresets(t *testing.T) {
 	t.Parallel()

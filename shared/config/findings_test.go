@@ -82,9 +82,9 @@ var errorCases = map[string]struct {
 	"credentials in a URL":    {`providers: [{id: p, url: "http://u:secret-word@h"}]`, []string{`1: providers[0].url: must not hold a user name or a password (got "[redacted]@h")`}},
 	"key in a bad URL":        {`providers: [{id: p, url: "ftp://h?key=secret-word"}]`, []string{`1: providers[0].url: must be an address with a host that begins with http:// or https:// (got "ftp://h?[redacted]")`}},
 	"fragment":                {`providers: [{id: p, url: "http://h/#x"}]`, []string{`1: providers[0].url: must not hold a fragment (got "http://h/#x")`}},
-	"origin":                  {"server: {cors_origins: [example]}", []string{`1: server.cors_origins[0]: must be an origin such as https://app.example (got "example")`}},
-	"origin with a path":      {`server: {cors_origins: ["https://a.example/x"]}`, []string{`1: server.cors_origins[0]: must be an origin such as https://app.example (got "https://a.example/x")`}},
-	"any origin":              {`server: {cors_origins: ["*"]}`, []string{`1: server.cors_origins[0]: must be an origin such as https://app.example (got "*")`}}, // R-383
+	"origin":                  {"server: {cors_origins: [example]}", []string{`1: server.cors_origins[0]: must be an origin such as https://app.example or http://localhost:* (got "example")`}},
+	"origin with a path":      {`server: {cors_origins: ["https://a.example/x"]}`, []string{`1: server.cors_origins[0]: must be an origin such as https://app.example or http://localhost:* (got "https://a.example/x")`}},
+	"any origin":              {`server: {cors_origins: ["*"]}`, []string{`1: server.cors_origins: "*" lets every web page use the gateway: it needs server.client_keys`}}, // R-383
 	"host with a port":        {`server: {host: "0.0.0.0:80"}`, []string{`1: server.host: must be an IP address or a host name (got "0.0.0.0:80")`}},
 	"no host to bind":         {`server: {host: ""}`, []string{`1: server.host: must be an IP address or a host name (got "")`}},
 	"listen without a port":   {"nats: {listen: localhost}", []string{`1: nats.listen: must be host:port (got "localhost")`}},

@@ -185,7 +185,11 @@ func (doc *document) addProvider(p *providerEntry) {
 			doc.fail(p.path+".url", "is missing")
 		}
 	}
-	p.URL = withVersion(p.URL, p.Dialect)
+	base, cut := withoutEndpoint(p.URL, p.Dialect)
+	if cut != "" {
+		doc.warn(p.path+".url", "is the address of an endpoint: %s at its end is left out", short(cut))
+	}
+	p.URL = withVersion(base, p.Dialect)
 	if p.DefaultModels == (DefaultModels{}) {
 		p.DefaultModels = pre.models
 	}

@@ -39,11 +39,12 @@ func (s *Server) settings() []setting {
 		key("max_connections", integer(&s.MaxConns, 0, math.MaxInt32), "10000", "connections of clients at the same time; 0 for no limit. At the limit "+
 			"idle connections are closed for new ones; if there is none, requests on further connections get 503 `too_many_connections`"),
 		key("client_keys", listOf(&s.ClientKeys, "list of text", node.secret), "[]", "keys that clients must send to `/v1`, as "+
-			"`Authorization: Bearer` or `x-api-key`. Empty: everybody may, with a warning when the address is not only this machine"),
+			"`Authorization: Bearer`, `x-api-key` or `api-key`. Empty: everybody may, with a warning when the address is not only this machine"),
 		key("admin_key", secret(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on"),
 		key("debug", boolean(&s.Debug), "false", "opens the admin routes when there is no admin key, and logs at level debug"),
-		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, such as "+
-			"`https://app.example`. Never for `/v1/admin`; `*` is not accepted"),
+		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, of any scheme, such "+
+			"as `https://app.example`, `http://localhost:*` (any port), `vscode-webview://*` (any host, not for http), `\"null\"`, or `*` for all, which needs "+
+			"`client_keys`. Never for `/v1/admin`"),
 		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker takes within this time gets 503 with `Retry-After`"),
 		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+
 			"before it closes the port: the time that a load balancer needs to notice"),
@@ -69,22 +70,9 @@ func (s Server) Loopback() bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// origin gives an origin as browsers send it: scheme, host and port, nothing else. "*" is none (R-383).
-func origin(n node) (string, bool) {
-	text, ok := n.expanded()
-	if !ok || text == "" {
-		return "", ok
-	}
-	u, problem := parseURL(text, "http", "https")
-	if problem != "" || u.Path != "" || u.RawQuery != "" {
-		n.fail("must be an origin such as https://app.example (got %s)", n.shownURL())
-		return "", false
-	}
-	return strings.ToLower(u.Scheme + "://" + u.Host), true
-}
-
 // checkServer warns of doors that stand open (R-382).
 func (doc *document) checkServer() {
+	doc.checkOrigins()
 	s := doc.Server
 	if s.Loopback() {
 		return

@@ -33,6 +33,10 @@ func TestClients(t *testing.T) {
 		"two spaces":                     {[][2]string{{"Authorization", "BEARER  " + keyOne + " "}}, true},
 		"a tab":                          {[][2]string{{"Authorization", "Bearer\t" + keyOne}}, true},
 		"x-api-key":                      {[][2]string{{"x-api-key", keyOne}}, true},
+		"api-key":                        {[][2]string{{"API-Key", keyOne}}, true},
+		"all three":                      {[][2]string{{"api-key", keyOne}, {"x-api-key", keyOne}, {"Authorization", "Bearer " + keyOne}}, true},
+		"empty api-key":                  {[][2]string{{"api-key", ""}, {"x-api-key", keyOne}}, false},
+		"api-key and another":            {[][2]string{{"api-key", keyOne}, {"x-api-key", keyTwo}}, false},
 		"the same key twice":             {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", keyOne}}, true},
 		"nothing":                        {nil, false},
 		"other scheme":                   {[][2]string{{"Authorization", "Basic " + keyOne}}, false},

@@ -27,7 +27,10 @@ func NewClients(keys []string) *Clients {
 // Open says that no keys are configured.
 func (c *Clients) Open() bool { return len(c.keys) == 0 }
 
-// Allow says whether the request carries a key, in Authorization or x-api-key. Every credential that it carries must be the same key
+// keyHeaders carry a key as it is: Anthropic's clients send the first one, Azure's the second.
+var keyHeaders = [...]string{"X-Api-Key", "Api-Key"}
+
+// Allow says whether the request carries a key, in Authorization, x-api-key or api-key. Every credential that it carries must be the same key
 // (AUTH-01c).
 func (c *Clients) Allow(h *fasthttp.RequestHeader) bool {
 	if c.Open() {
@@ -42,8 +45,10 @@ func (c *Clients) Allow(h *fasthttp.RequestHeader) bool {
 	for _, v := range h.PeekAll(fasthttp.HeaderAuthorization) {
 		take(bearer(v))
 	}
-	for _, v := range h.PeekAll("X-Api-Key") {
-		take(bytes.TrimSpace(v))
+	for _, name := range keyHeaders {
+		for _, v := range h.PeekAll(name) {
+			take(bytes.TrimSpace(v))
+		}
 	}
 	return key != nil && same && c.known(key)
 }

@@ -47,7 +47,7 @@ func (a *API) admin(x *exchange, path string) error {
 	case prefixAdmin + "/refresh-models":
 		return a.adminAction(x, "refresh_models", nil)
 	}
-	return notFound(x)
+	return fault.New(fault.NotFound, "There is no such admin route")
 }
 
 // adminQuery asks a service and passes its answer on as it is.

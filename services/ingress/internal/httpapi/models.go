@@ -1,9 +1,6 @@
 package httpapi
 
 import (
-	"net/url"
-	"strings"
-
 	"github.com/valyala/fasthttp"
 
 	"hydrallm/shared/fault"
@@ -23,14 +20,11 @@ func (a *API) listModels(x *exchange) error {
 	return nil
 }
 
-// showModel gives one entry. Ids hold slashes and colons, escaped or not (URL-03), so the path is taken as the client sent it.
-func (a *API) showModel(x *exchange) error {
-	id, err := url.PathUnescape(strings.TrimPrefix(string(x.URI().PathOriginal()), pathModels+"/"))
-	if err == nil {
-		if body, ok := a.Models.Find(id); ok {
-			x.json(fasthttp.StatusOK, body)
-			return nil
-		}
+// showModel gives one entry. Ids hold slashes and colons, which the client may have escaped (URL-03).
+func (a *API) showModel(x *exchange, id string) error {
+	if body, ok := a.Models.Find(id); ok {
+		x.json(fasthttp.StatusOK, body)
+		return nil
 	}
-	return fault.New(fault.ModelNotFound, "There is no model with this id")
+	return &fault.Fault{Kind: fault.ModelNotFound, Message: "There is no model with this id", Param: "model"}
 }

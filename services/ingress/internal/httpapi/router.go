@@ -18,6 +18,7 @@ const (
 	pathModels     = "/v1/models"
 	pathResponses  = "/v1/responses"
 	pathMessages   = "/v1/messages"
+	pathV1         = "/v1"
 	prefixV1       = "/v1/"
 	prefixAdmin    = "/v1/admin"
 )
@@ -35,15 +36,18 @@ func (a *API) Handle(ctx *fasthttp.RequestCtx) {
 
 // route finds the handler of a request and checks who calls. Nothing of the body is read before.
 func (a *API) route(x *exchange) error {
-	path := string(x.Path())
+	path, bad := pathOf(string(x.Request.Header.RequestURI()))
+	if bad != nil {
+		return bad
+	}
 	if c := x.conn(); c != nil && c.Surplus() && path != "/healthz" && path != "/readyz" && path != "/metrics" {
 		return &fault.Fault{Kind: fault.Unavailable, Code: "too_many_connections", Message: "The gateway has too many connections", RetryAfter: retryAfter}
 	}
 	switch {
 	case path == prefixAdmin || strings.HasPrefix(path, prefixAdmin+"/"):
 		return a.admin(x, path)
-	case strings.HasPrefix(path, prefixV1):
-		return a.v1(x, path)
+	case path == pathV1 || strings.HasPrefix(path, prefixV1):
+		return a.v1(x, strings.TrimSuffix(path, "/"))
 	}
 	var handler func(*exchange) error
 	switch path {
@@ -58,7 +62,7 @@ func (a *API) route(x *exchange) error {
 	case "/ui", "/ui/":
 		return fault.New(fault.NotFound, "The web interface is not part of this build")
 	default:
-		return notFound(x)
+		return noRoute(string(x.Method()), path)
 	}
 	if err := x.allow("GET, HEAD"); err != nil {
 		return err
@@ -66,19 +70,26 @@ func (a *API) route(x *exchange) error {
 	return handler(x)
 }
 
-// v1 serves the routes of clients.
+// v1 serves the routes of clients. A preflight needs no key (HDR-08), nor does the look whether a gateway is there.
 func (a *API) v1(x *exchange, path string) error {
 	a.cors.mark(x.RequestCtx)
-	path = strings.TrimSuffix(path, "/")
 	op := operationAt(path)
 	switch {
 	case op != nil:
 		x.route = op.route
 	case path == pathModels, strings.HasPrefix(path, pathModels+"/"):
 		x.route = routeModels
+	case path == pathV1:
+		x.route = routeRoot
 	}
-	if x.IsOptions() {
+	switch {
+	case x.IsOptions():
 		return a.options(x)
+	case x.route == routeRoot:
+		if err := x.allow("GET, HEAD"); err != nil {
+			return err
+		}
+		return a.root(x)
 	}
 	if !a.Clients.Allow(&x.Request.Header) {
 		x.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
@@ -97,24 +108,23 @@ func (a *API) v1(x *exchange, path string) error {
 		if path == pathModels {
 			return a.listModels(x)
 		}
-		return a.showModel(x)
+		return a.showModel(x, strings.TrimPrefix(path, pathModels+"/"))
 	case path == pathResponses:
 		return fault.New(fault.NotFound, "The Responses API is not supported: use /v1/chat/completions")
 	case path == pathMessages:
 		return fault.New(fault.NotFound, "The Messages API is not supported: use /v1/chat/completions")
 	}
-	return notFound(x)
+	return noRoute(string(x.Method()), path)
 }
 
-// options answers OPTIONS on a route of clients, which needs no key (HDR-08).
+// options answers OPTIONS on a route of clients. What is no route is answered too, or a page could not read the 404.
 func (a *API) options(x *exchange) error {
-	methods := "POST, OPTIONS"
-	switch x.route {
+	methods := corsMethods
+	switch x.route { //nolint:exhaustive // the others have all methods, as far as a page is concerned
 	case routeChat, routeEmbeddings:
-	case routeModels:
+		methods = "POST, OPTIONS"
+	case routeModels, routeRoot:
 		methods = "GET, HEAD, OPTIONS"
-	default:
-		return notFound(x)
 	}
 	a.cors.preflight(x.RequestCtx)
 	x.Response.Header.Set(fasthttp.HeaderAllow, methods)
@@ -132,8 +142,6 @@ func (x *exchange) allow(methods string) error {
 	x.Response.Header.Set(fasthttp.HeaderAllow, methods)
 	return fault.New(fault.MethodNot, "This method is not allowed here: use "+methods)
 }
-
-func notFound(*exchange) error { return fault.New(fault.NotFound, "There is nothing at this address") }
 
 // recover turns a panic into an answer.
 func (x *exchange) recover() {

@@ -20,7 +20,7 @@ const (
 	minProgress = 4 << 10
 )
 
-// Read gives the body of the request, decompressed, at most limit bytes. The caller hands it to Release when nothing refers to it any more.
+// Read gives the body of the request, decompressed and without a byte order mark, at most limit bytes. The caller hands it to Release when nothing refers to it any more.
 // The error is a *fault.Fault; the rest of the body may then be unread.
 func Read(ctx *fasthttp.RequestCtx, limit int) ([]byte, error) {
 	// Fields that come twice are one list (RFC 9110, section 5.3), and no list of encodings is supported.
@@ -41,10 +41,21 @@ func Read(ctx *fasthttp.RequestCtx, limit int) ([]byte, error) {
 	src := &source{stream: raw, conn: ctx.Conn(), size: size}
 	if unpack == nil {
 		body, err := readAll(src, max(size, 0), limit)
-		return body, src.explain(err)
+		return withoutMark(body), src.explain(err)
 	}
 	body, err := unpack(src, limit)
-	return body, src.explain(err)
+	return withoutMark(body), src.explain(err)
+}
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// withoutMark moves a body over the byte order mark at its beginning, which editors leave in files and which is no JSON (RFC 8259, section
+// 8.1). It stays in its buffer.
+func withoutMark(body []byte) []byte {
+	if !bytes.HasPrefix(body, byteOrderMark) {
+		return body
+	}
+	return append(body[:0], body[len(byteOrderMark):]...)
 }
 
 func tooLarge(limit int) *fault.Fault {
