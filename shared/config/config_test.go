@@ -156,7 +156,8 @@ log: {level: WARNING, format: json, file: f}
 telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 `)
 	require.NoError(t, err)
-	require.Empty(t, effective(warnings))
+	require.Equal(t, []string{"config.yaml:33: nats.listen: has no effect beside nats.url", "config.yaml:33: nats.store_dir: has no effect beside nats.url"},
+		lines(effective(warnings)))
 	require.Equal(t, config.Server{
 		Host: "::1", Port: 1, MaxBodyBytes: 2, ClientKeys: []config.Secret{"k1", "k2"}, AdminKey: "adm", Debug: true,
 		CORSOrigins: []string{"https://app.example:8443"}, QueueTimeout: 3 * time.Second, StopPause: 2 * time.Second, DrainTimeout: 4 * time.Second,

@@ -8,10 +8,11 @@ type document struct {
 	providers []*providerEntry
 	upstreams []*upstreamEntry
 	models    []*modelEntry
+	folded    map[string]string // first provider id by its form in lower case
 }
 
 func newDocument(source string, f *findings) *document {
-	doc := &document{findings: f}
+	doc := &document{findings: f, folded: map[string]string{}}
 	doc.Source = source
 	setDefaults(doc.settings())
 	doc.providerAt, doc.upstreamAt, doc.modelAt = map[string]int{}, map[string]int{}, map[string]int{}
@@ -48,8 +49,12 @@ func (doc *document) resolve() *Config {
 		doc.addModel(m)
 	}
 	doc.checkUse()
+	doc.checkProviders()
 	doc.checkServer()
 	doc.checkRouting()
+	doc.checkAliases()
+	doc.checkNATS()
+	doc.checkCooldowns()
 	doc.checkTimeouts("resilience.request_timeout", doc.Resilience.HeadersTimeout, doc.Resilience.RequestTimeout)
 	doc.checkWeb()
 	return &doc.Config

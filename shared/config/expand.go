@@ -41,7 +41,7 @@ func (n node) expanded() (string, bool) {
 // path is the name of a file or a directory.
 func path(p *string) kind {
 	return kind{name: "path", expands: true, read: func(n node) {
-		if s, ok := n.expanded(); ok {
+		if s, ok := n.visible(n.expanded()); ok {
 			*p = s
 		}
 	}}

@@ -64,6 +64,18 @@ var errorCases = map[string]struct {
 	"breaker of both kinds":    {"resilience: {breaker: {channel: {failures: 3, consecutive: 5}}}", []string{"1: resilience.breaker.channel: takes either consecutive, or failures within a window"}},
 	"breaker of half a kind":   {"resilience: {breaker: {provider: {failures: 3}}}", []string{"1: resilience.breaker.provider: needs both failures and window"}},
 
+	// What can't work, although each part of it is fine.
+	"copies of one server":          {"nats: {replicas: 3}", []string{"1: nats.replicas: the embedded server is alone, so that there can't be 3 copies: set nats.url to a cluster, or leave replicas out"}},
+	"an alias of itself":            {"routing:\n  aliases:\n    a: a", []string{"3: routing.aliases.a: leads in a circle: a -> a"}},
+	"aliases in a circle":           {"routing:\n  aliases:\n    a: B\n    b: c\n    c: A\n    d: a", []string{"3: routing.aliases.a: leads in a circle: a -> B -> c -> A", "4: routing.aliases.b: leads in a circle: b -> c -> A -> B", "5: routing.aliases.c: leads in a circle: c -> A -> B -> c", "6: routing.aliases.d: leads in a circle: d -> a -> B -> c -> A"}},
+	"alias without a name":          {`routing: {aliases: {"": x}}`, []string{`1: routing.aliases."": must not be empty`}},
+	"control character, model":      {`models: [{name: "a\tb", upstreams: []}]`, []string{"1: models[0].name: holds the control character U+0009"}},
+	"control character, upstream":   {`upstreams: [{id: "\x07", provider: "\x1b[31m", model: "a\nb"}]`, []string{"1: upstreams[0].id: holds the control character U+0007", "1: upstreams[0].provider: holds the control character U+001B", "1: upstreams[0].model: holds the control character U+000A"}},
+	"control character, provider":   {`providers: [{id: "a\x7fb", url: http://h, default_models: {free: "a\0b"}}]`, []string{"1: providers[0].id: holds the control character U+007F", "1: providers[0].default_models.free: holds the control character U+0000"}},
+	"control character, alias":      {`routing: {aliases: {"a\tb": c, d: "e\tf"}, fast: ["a\tb"], large: "x\x85x"}`, []string{`1: routing.aliases."a\tb": holds the control character U+0009`, "1: routing.aliases.d: holds the control character U+0009", "1: routing.fast[0]: holds the control character U+0009", "1: routing.large: holds the control character U+0085"}},
+	"control character, path":       {`log: {file: "a\0b"}`, []string{"1: log.file: holds the control character U+0000"}},
+	"control character, references": {`models: [{name: m, upstreams: ["a\tb"]}]`, []string{"1: models[0].upstreams[0]: holds the control character U+0009"}},
+
 	// Words.
 	"dialect":      {"providers: [{id: p, url: http://h, dialect: klingon}]", []string{`1: providers[0].dialect: must be one of openai, gemini, ollama, anthropic, opencode, openclaw (got "klingon")`}},
 	"tier":         {"providers: [{id: p, url: http://h, tier: gold}]", []string{`1: providers[0].tier: must be one of free, standard, premium, experimental, unknown (got "gold")`}},
@@ -196,7 +208,29 @@ var warningCases = map[string]struct {
 			"8: models[0].pipeline: has no effect yet", `8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
 		},
 	},
-	"unknown section": {one + "colours: {}", []string{"5: colours: unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)"}},
+	"aliases that are not used": {
+		one + "routing:\n  aliases:\n    m: pa/x\n    auto: m\n    PA: m\n    pa/real: m\n    MLLM/Auto: m",
+		[]string{
+			"7: routing.aliases.m: is never used: the name is one of models", "8: routing.aliases.auto: is never used: the name leaves the choice to the gateway",
+			"9: routing.aliases.PA: is never used: the name means the provider pa", "10: routing.aliases.pa/real: is never used: the name means the provider pa",
+			"11: routing.aliases.MLLM/Auto: is never used: the name leaves the choice to the gateway",
+		},
+	},
+	"aliases that lead elsewhere": {
+		one + "routing:\n  aliases: {a: b, b: m, c: groq/llama, d: pa/x, e: other/x, f: auto, g: pa}",
+		[]string{`6: routing.aliases.a: leads to "b", which is an alias itself: aliases of aliases are not followed`, "6: routing.aliases.c: leads to the provider groq, which is not configured"},
+	},
+	"an even number of copies":     {"nats: {url: nats://h, replicas: 4}", []string{"1: nats.replicas: 4 copies bear the loss of no more servers than 3 do"}},
+	"an odd number of copies":      {"nats: {url: nats://h, replicas: 3}", nil},
+	"settings of an absent server": {"nats: {url: nats://h, store_dir: d, listen: 'h:1'}", []string{"1: nats.listen: has no effect beside nats.url", "1: nats.store_dir: has no effect beside nats.url"}},
+	"credentials for nothing":      {"nats: {credentials: f}", []string{"1: nats.credentials: has no effect without nats.url"}},
+	"rests that are cut short":     {"resilience: {cooldowns: {max: 1h, forbidden: 2h, quota: 30m}}", []string{"1: resilience.cooldowns.forbidden: 2h0m0s is more than cooldowns.max, so that a key rests for 1h0m0s"}},
+	"the admin key for everybody":  {"server: {client_keys: [a, secret-word], admin_key: secret-word}", []string{"1: server.admin_key: is a client key too: whoever may ask for answers may use the admin routes"}},
+	"a header for two things":      {"providers: [{id: groq, key: k, session_header: x-a, headers: {X-A: b}}]", []string{"1: providers[0].session_header: headers has X-A too: the session id takes its place"}},
+	"the gateway as its provider":  {"providers: [{id: groq, key: k, url: 'http://localhost:8100/v1'}, {id: cerebras, key: k, url: 'http://localhost:8101/v1'}]", []string{"1: providers[0].url: leads to this gateway itself, if both are on one machine"}},
+	"ids that differ in case":      {"providers: [{id: groq, key: k}, {id: GROQ, url: http://h}]\nrouting: {fast: [GROQ]}", []string{`1: providers[1].id: differs from "groq" only in case, which does not count in the names that clients send`}},
+	"an invisible character":       {"providers: [{id: groq, key: k}]\nrouting: {aliases: {a: \"x\\u200b\"}}", []string{"2: routing.aliases.a: holds the character U+200B, which can't be seen"}},
+	"unknown section":              {one + "colours: {}", []string{"5: colours: unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)"}},
 	"unknown think mode": {
 		strings.Replace(one, "real-a", "real-a, think_tags: sometimes", 1),
 		[]string{`3: upstreams[0].think_tags: must be off, split or strip (got "sometimes"): off is used`},

@@ -35,7 +35,9 @@ func (n node) words(fn func(node)) {
 }
 
 // list is a list of text.
-func list(p *[]string) kind { return listOf(p, "list of text", node.expanded) }
+func list(p *[]string) kind {
+	return listOf(p, "list of text", func(n node) (string, bool) { return n.visible(n.expanded()) })
+}
 
 // listOf is a list of what read gives. Blanks and repetitions are ignored.
 func listOf[T ~string](p *[]T, name string, read func(node) (T, bool)) kind {

@@ -91,7 +91,10 @@ log: {file: "${K}.log"}
 telemetry: {otlp_endpoint: "http://${H}"}
 `)
 	require.NoError(t, err)
-	require.Equal(t, []string{`config.yaml:4: providers[0]: provider "p" has no upstream`}, lines(effective(warnings)))
+	require.Equal(t, []string{
+		`config.yaml:4: providers[0]: provider "p" has no upstream`,
+		"config.yaml:9: nats.listen: has no effect beside nats.url", "config.yaml:9: nats.store_dir: has no effect beside nats.url",
+	}, lines(effective(warnings)))
 	require.Equal(t, "127.0.0.1", c.Server.Host)
 	require.Equal(t, config.Secret("secret"), c.Server.AdminKey)
 	require.Equal(t, []config.Secret{"a-secret", "${K}"}, c.Server.ClientKeys)

@@ -3,6 +3,7 @@ package config
 import (
 	"strconv"
 	"strings"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -43,8 +44,8 @@ func (n node) child(y *yaml.Node, name string) node {
 
 // join puts a name or an index such as [0] behind a path.
 func join(path, name string) string {
-	if name == "" {
-		name = `""`
+	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
+		name = strconv.Quote(name)
 	}
 	switch {
 	case path == "":

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -204,7 +206,25 @@ func (doc *document) addProvider(p *providerEntry) {
 	}
 	if doc.unique(p.ID, p.path, "id", doc.providerAt, "providers") {
 		doc.providerAt[p.ID] = len(doc.Providers)
+		if folded := strings.ToLower(p.ID); doc.folded[folded] == "" {
+			doc.folded[folded] = p.ID
+		}
 		doc.Providers = append(doc.Providers, p.Provider)
+	}
+}
+
+// checkProviders warns of what two parts of a provider, or two providers, say differently.
+func (doc *document) checkProviders() {
+	for _, p := range doc.providers {
+		if _, twice := p.Headers[p.SessionHeader]; twice {
+			doc.warn(p.path+".session_header", "headers has %s too: the session id takes its place", p.SessionHeader)
+		}
+		if u, err := url.Parse(p.URL); err == nil && u.Port() == strconv.Itoa(doc.Server.Port) && (Server{Host: u.Hostname()}).Loopback() {
+			doc.warn(p.path+".url", "leads to this gateway itself, if both are on one machine")
+		}
+		if first := doc.folded[strings.ToLower(p.ID)]; first != p.ID {
+			doc.warn(p.path+".id", "differs from %q only in case, which does not count in the names that clients send", short(first))
+		}
 	}
 }
 

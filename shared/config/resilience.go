@@ -87,6 +87,16 @@ func breaker(b *Breaker) kind {
 	return k
 }
 
+// checkCooldowns warns of rests that are cut short.
+func (doc *document) checkCooldowns() {
+	c := doc.Resilience.Cooldowns
+	for i, rest := range []time.Duration{c.Forbidden, c.Quota, c.Other} {
+		if path := "resilience.cooldowns." + []string{"forbidden", "quota", "other"}[i]; rest > c.Max && doc.given(path) {
+			doc.warn(path, "%s is more than cooldowns.max, so that a key rests for %s", rest, c.Max)
+		}
+	}
+}
+
 // checkTimeouts warns of limits that the total takes the place of.
 func (doc *document) checkTimeouts(path string, headers, total time.Duration) {
 	if gate := doc.Resilience.GateTimeout; total <= headers+gate {

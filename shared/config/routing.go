@@ -1,6 +1,11 @@
 package config
 
-import "math"
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
 
 // Routing steers automatic routing.
 type Routing struct {
@@ -37,9 +42,12 @@ func (r *Routing) settings() []setting {
 func (r *Routing) readAliases(n node) {
 	r.Aliases = map[string]string{}
 	n.pairs(func(key, value node) {
-		var model string
-		if name(&model).read(value); model != "" {
-			r.Aliases[key.Value] = model
+		var alias, model string
+		n.r.lines[value.path] = value.Line
+		key.path = value.path
+		name(&alias).read(key)
+		if name(&model).read(value); alias != "" && model != "" {
+			r.Aliases[alias] = model
 		}
 	})
 }
@@ -69,4 +77,59 @@ func (doc *document) checkRouting() {
 	check("routing.fast", r.Fast...)
 	check("routing.large", r.Large)
 	check("routing.final_fallback", r.FinalFallback)
+}
+
+// longestWay bounds how far aliases of aliases are followed to see whether they lead in a circle.
+const longestWay = 20
+
+// checkAliases looks for aliases of the file that are never used or lead nowhere (the order of names is that of package routing of the analyzer).
+func (doc *document) checkAliases() {
+	if !doc.given("routing.aliases") {
+		return
+	}
+	sorted := slices.Sorted(maps.Keys(doc.Routing.Aliases))
+	aliases := map[string]string{} // by name in lower case
+	for _, name := range slices.Backward(sorted) {
+		aliases[strings.ToLower(name)] = doc.Routing.Aliases[name]
+	}
+	for _, name := range sorted {
+		path, target := join("routing.aliases", name), doc.Routing.Aliases[name]
+		if meaning := doc.meaning(name); meaning != "" {
+			doc.warn(path, "is never used: the name %s", meaning)
+			continue
+		}
+		way := []string{name}
+		for at := target; len(way) < longestWay && doc.meaning(at) == "" && aliases[strings.ToLower(at)] != ""; at = aliases[strings.ToLower(at)] {
+			if slices.ContainsFunc(way, func(s string) bool { return strings.EqualFold(s, at) }) {
+				doc.fail(path, "leads in a circle: %s", short(strings.Join(append(way, at), " -> ")))
+				way = nil
+				break
+			}
+			way = append(way, at)
+		}
+		if len(way) > 1 {
+			doc.warn(path, "leads to %q, which is an alias itself: aliases of aliases are not followed", short(target))
+		}
+		if id, _, found := strings.Cut(target, "/"); found && doc.meaning(target) == "" && Known(strings.ToLower(id)) {
+			doc.warn(path, "leads to the provider %s, which is not configured", strings.ToLower(id))
+		}
+	}
+}
+
+// meaning says what a name means before aliases are looked at, or "".
+func (doc *document) meaning(name string) string {
+	if _, model := doc.Model(name); model {
+		return "is one of models"
+	}
+	folded := strings.ToLower(name)
+	switch folded {
+	case "auto", "default", "mllm/auto":
+		return "leaves the choice to the gateway"
+	}
+	for end, c := range folded + "/" {
+		if id := doc.folded[folded[:end]]; c == '/' && id != "" {
+			return "means the provider " + short(id)
+		}
+	}
+	return ""
 }

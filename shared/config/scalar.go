@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -20,9 +21,23 @@ func (n node) text() (string, bool) {
 	return strings.TrimSpace(n.Value), true
 }
 
+// visible refuses text with control characters, and warns of others that nobody can see: whoever types such a name does not hit it.
+func (n node) visible(s string, ok bool) (string, bool) {
+	for _, c := range s {
+		switch {
+		case unicode.IsControl(c):
+			n.fail("holds the control character %U", c)
+			return "", false
+		case unicode.Is(unicode.Cf, c):
+			n.warn("holds the character %U, which can't be seen", c)
+		}
+	}
+	return s, ok
+}
+
 func text(p *string) kind {
 	return kind{name: "text", read: func(n node) {
-		s, ok := n.text()
+		s, ok := n.visible(n.text())
 		if !ok {
 			return
 		}
@@ -37,7 +52,7 @@ func text(p *string) kind {
 func name(p *string) kind {
 	return kind{name: "text", read: func(n node) {
 		text(p).read(n)
-		if n.Kind == yaml.ScalarNode && *p == "" {
+		if n.Kind == yaml.ScalarNode && strings.TrimSpace(n.Value) == "" {
 			n.fail("must not be empty")
 		}
 	}}

@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -74,6 +75,9 @@ func (s Server) Loopback() bool {
 func (doc *document) checkServer() {
 	doc.checkOrigins()
 	s := doc.Server
+	if s.AdminKey != "" && slices.Contains(s.ClientKeys, s.AdminKey) {
+		doc.warn("server.admin_key", "is a client key too: whoever may ask for answers may use the admin routes")
+	}
 	if s.Loopback() {
 		return
 	}

@@ -96,3 +96,22 @@ func (c *NATS) readListen(n node) {
 	}
 	c.Listen = text
 }
+
+// checkNATS looks for settings of a server that is not there.
+func (doc *document) checkNATS() {
+	c := doc.NATS
+	switch {
+	case c.Replicas > 1 && c.URL == "":
+		doc.fail("nats.replicas", "the embedded server is alone, so that there can't be %d copies: set nats.url to a cluster, or leave replicas out", c.Replicas)
+	case c.Replicas%2 == 0:
+		doc.warn("nats.replicas", "%d copies bear the loss of no more servers than %d do", c.Replicas, c.Replicas-1)
+	}
+	if c.URL == "" && c.Credentials != "" {
+		doc.warn("nats.credentials", "has no effect without nats.url")
+	}
+	for _, path := range []string{"nats.listen", "nats.store_dir"} { // of the embedded server
+		if c.URL != "" && doc.given(path) {
+			doc.warn(path, "has no effect beside nats.url")
+		}
+	}
+}

@@ -88,10 +88,10 @@ func TestSettingsOfNATS(t *testing.T) {
 		})
 	}
 	for yaml, want := range map[string]topology.Config{
-		"":                            {Replicas: 1},
-		"work_storage: file":          {Replicas: 1, WorkOnDisk: true},
-		"work_storage: memory":        {Replicas: 1},
-		"replicas: 5, work_storage: ": {Replicas: 5},
+		"":                           {Replicas: 1},
+		"work_storage: file":         {Replicas: 1, WorkOnDisk: true},
+		"work_storage: memory":       {Replicas: 1},
+		"url: nats://h, replicas: 5": {Replicas: 5},
 	} {
 		s, err := process.LoadFrom(environment(t, "nats: {"+yaml+"}", nil), process.Overrides{})
 		require.NoError(t, err)
