@@ -2,7 +2,10 @@ module hydrallm/services/hydrallm
 
 go 1.26.0
 
-require hydrallm/shared v0.0.0
+require (
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
+	hydrallm/shared v0.0.0
+)
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 	"go.uber.org/goleak"
 
 	"hydrallm/services/hydrallm/internal/cli"
@@ -278,9 +279,43 @@ func TestDemo(t *testing.T) {
 		require.Contains(t, answer, `"content":"Hello "`)
 		require.True(t, strings.HasSuffix(answer, "data: [DONE]\n\n"))
 	}
+	root := strings.TrimSuffix(url, "/chat/completions")
+	status, answer := call(t, root+"/embeddings", `{"model": "demo-embedding", "input": ["one", "two"]}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Len(t, gjson.Get(answer, "data.#.embedding").Array(), 2)
+	agentInDemo(t, url)
 	config := regexp.MustCompile(`configuration is (\S+)\. Try`).FindStringSubmatch(x.out.String())
 	require.Len(t, config, 2)
 	require.FileExists(t, config[1])
 	require.Equal(t, 0, stop(), x.errOut.String())
 	require.NoFileExists(t, config[1], "nothing is left behind")
+}
+
+// agentInDemo does what the documentation of the mock shows: tools called by name, their results, an answer in a format.
+func agentInDemo(t *testing.T, url string) {
+	t.Helper()
+	const (
+		tools  = `"tools": [{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}]`
+		format = `"response_format": {"type": "json_schema", "json_schema": {"name": "report", "schema": {"type": "object", "properties": {"degrees": {"type": "integer"}}, "required": ["degrees"], "additionalProperties": false}}}`
+		asked  = `{"role": "user", "content": "call get_weather {\"city\": \"Rome\"}"}`
+	)
+	for _, stream := range []string{"false", "true"} {
+		status, answer := call(t, url, `{"model": "demo", "stream": `+stream+`, "messages": [`+asked+`], `+tools+`}`)
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Contains(t, answer, `"name":"get_weather"`)
+		require.Contains(t, answer, `"finish_reason":"tool_calls"`)
+	}
+	status, answer := call(t, url, `{"model": "demo", "messages": [`+asked+`], `+tools+`}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	made := gjson.Get(answer, "choices.0.message")
+	require.JSONEq(t, `{"city": "Rome"}`, made.Get("tool_calls.0.function.arguments").Str)
+	result := `{"role": "tool", "tool_call_id": "` + made.Get("tool_calls.0.id").Str + `", "content": "21 degrees"}`
+	status, answer = call(t, url, `{"model": "demo", "messages": [`+asked+`,`+made.Raw+`,`+result+`], `+tools+`}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(t, "The tool get_weather answered: 21 degrees", gjson.Get(answer, "choices.0.message.content").Str)
+	status, answer = call(t, url, `{"model": "demo", "messages": [`+asked+`,`+made.Raw+`,`+result+`], `+tools+`, `+format+`}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.JSONEq(t, `{"degrees": 1}`, gjson.Get(answer, "choices.0.message.content").Str)
+	status, answer = call(t, url, `{"model": "demo", "messages": [{"role": "user", "content": "fail 400"}]}`)
+	require.Equal(t, http.StatusBadRequest, status, answer)
 }

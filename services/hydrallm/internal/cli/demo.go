@@ -68,7 +68,8 @@ HydraLLM runs with a mock upstream. Its configuration is %[1]s. Try:
   curl -N http://%[2]s/v1/chat/completions -H 'Content-Type: application/json' \
     -d '{"model": "demo", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}'
 
-The model "demo-failover" has a first upstream that always fails. Ctrl-C ends the demo and removes its data.
+The mock does what the message says: "call a tool", "think", "fail 429". docs/mock.md has the list. The model "demo-failover" has a first
+upstream that always fails, "demo-embedding" makes vectors. Ctrl-C ends the demo and removes its data.
 
 `
 
@@ -81,10 +82,12 @@ providers:
 upstreams:
   - {id: answers, provider: mock, model: mock}
   - {id: fails, provider: mock, model: unavailable}
+  - {id: vectors, provider: mock, model: mock-embedding}
 
 models:
   - {name: demo, upstreams: [answers]}
   - {name: demo-failover, upstreams: [fails, answers]}
+  - {name: demo-embedding, upstreams: [vectors]}
 
 routing: {priority: [mock], large: mock, final_fallback: "", aliases: {}}
 sessions: {database: "sqlite:{{.Dir}}/hydrallm.db"}

@@ -12,7 +12,7 @@ import (
 
 type mockCmd struct {
 	Listen string        `default:"127.0.0.1:9100" help:"Address to listen on (${default})."`
-	Delay  time.Duration `default:"30ms" help:"Pause before each word (${default})."`
+	Delay  time.Duration `default:"30ms" help:"Pause before each word and each piece of a tool call (${default})."`
 }
 
 // mockDrain is how long answers of the mock may go on after it was told to stop.
@@ -24,8 +24,8 @@ func (c mockCmd) Run(a *App) error {
 	return lifecycle.Run(a.Ctx, slog.New(slog.DiscardHandler), mockDrain, nil,
 		lifecycle.Named{Name: "the mock upstream", Service: server},
 		lifecycle.Named{Name: "the announcement", Service: announcement(func() error {
-			_, err := fmt.Fprintf(a.Out, "The mock upstream listens on http://%s/v1 with the models %q and %q.\n",
-				server.Addr(), mockllm.Model, mockllm.Unavailable)
+			_, err := fmt.Fprintf(a.Out, "The mock upstream listens on http://%s/v1 with the models %q, %q and %q.\n",
+				server.Addr(), mockllm.Model, mockllm.Embedding, mockllm.Unavailable)
 			return err
 		})})
 }

@@ -4,82 +4,119 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
+	"slices"
+	"strconv"
 	"time"
 )
 
 // Models of the mock.
 const (
-	Model       = "mock"        // answers
-	Unavailable = "unavailable" // always answers 503, to see a gateway fail over
+	Model       = "mock"           // answers
+	Embedding   = "mock-embedding" // makes vectors
+	Unavailable = "unavailable"    // always answers 503, to see a gateway fail over
 )
 
 // created is the time stamp of everything, so that answers are the same at any time.
 const created = 1700000000
 
-const maxBody = 64 << 20
+const (
+	maxBody    = 64 << 20
+	maxChoices = 8
+)
 
 func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
+	var req request
+	id, fault := read(w, r, &req)
+	if fault == nil {
+		fault = req.check()
+	}
+	if fault != nil {
+		fault.send(w)
+		return
+	}
+	t := req.turn()
+	if !pause(r, t.wait) {
+		return
+	}
+	switch {
+	case t.failure != nil:
+		t.failure.send(w)
+	case req.Stream:
+		s.stream(w, r, &req, &t, id)
+	default:
+		s.complete(w, r, &req, &t, id)
+	}
+}
+
+// read decodes the body and gives an id that follows from it.
+func read(w http.ResponseWriter, r *http.Request, v any) (id string, fault *failure) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
-		fail(w, http.StatusRequestEntityTooLarge, "the body is too large")
-		return
+		return "", &failure{status: http.StatusRequestEntityTooLarge, typ: "invalid_request_error", message: "The body is too large."}
 	}
-	var req request
-	switch err := json.Unmarshal(body, &req); {
-	case err != nil:
-		fail(w, http.StatusBadRequest, "the body is not a chat request")
-	case len(req.Messages) == 0:
-		fail(w, http.StatusBadRequest, "messages is empty")
+	if err := json.Unmarshal(body, v); err != nil {
+		return "", invalid("", "We could not parse the JSON body of your request, or a member has the wrong type.")
+	}
+	id = identity("", string(body))
+	w.Header().Set("X-Request-Id", "req_mock_"+id)
+	return id, nil
+}
+
+// check refuses what OpenAI refuses.
+func (req *request) check() *failure {
+	format := &req.ResponseFormat
+	switch {
 	case req.Model == Unavailable:
-		fail(w, http.StatusServiceUnavailable, "this model is never available")
+		return failureOf(http.StatusServiceUnavailable)
+	case req.Model == "":
+		return invalid("model", "you must provide a model parameter")
 	case req.Model != Model:
-		fail(w, http.StatusNotFound, "the model does not exist")
-	case req.Stream:
-		s.stream(w, r, &req)
-	default:
-		s.complete(w, r, &req)
+		return failureOf(http.StatusNotFound)
+	case len(req.Messages) == 0:
+		return invalid("messages", "Invalid 'messages': empty array. Expected an array with minimum length 1, but got an empty array instead.")
+	case req.choices() < 1 || req.choices() > maxChoices:
+		return invalid("n", "n must be from 1 to "+strconv.Itoa(maxChoices))
+	case format.Type == "json_schema" && (format.JSONSchema.Name == "" || len(format.JSONSchema.Schema) == 0):
+		return invalid("response_format.json_schema", "Missing required parameter: name or schema.")
+	case slices.ContainsFunc(req.Tools, func(t tool) bool { return t.Type != "function" || t.Function.Name == "" }):
+		return invalid("tools", "A tool must be a function with a name.")
+	case len(req.Tools) == 0 && req.ToolChoice != nil && string(req.ToolChoice) != "null":
+		return invalid("tool_choice", "'tool_choice' is only allowed when 'tools' are specified.")
 	}
+	return checkHistory(req.Messages)
 }
 
-func (s *Server) complete(w http.ResponseWriter, r *http.Request, req *request) {
-	said := answer(req)
-	if !pause(r, s.cfg.Delay*time.Duration(len(strings.Fields(said)))) {
-		return
-	}
-	send(w, http.StatusOK, completion{
-		ID: identity(said), Object: "chat.completion", Created: created, Model: Model,
-		Choices: []choice{{Message: &reply{Role: "assistant", Content: said}, FinishReason: new("stop")}}, Usage: tokens(req, said),
-	})
-}
-
-func (s *Server) stream(w http.ResponseWriter, r *http.Request, req *request) {
-	said := answer(req)
-	chunk := completion{ID: identity(said), Object: "chat.completion.chunk", Created: created, Model: Model}
-	out := events{w: w, flush: http.NewResponseController(w)}
-	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("Cache-Control", "no-cache")
-	emit := func(choices ...choice) {
-		chunk.Choices = append([]choice{}, choices...)
-		out.json(chunk)
-	}
-	emit(choice{Delta: &reply{Role: "assistant"}})
-	for word := range strings.SplitAfterSeq(said, " ") {
-		if !pause(r, s.cfg.Delay) || out.err != nil {
-			return
+// checkHistory sees that the calls of tools and their results belong together.
+func checkHistory(messages []message) *failure {
+	open := map[string]bool{}
+	unanswered := invalid("messages", "An assistant message with 'tool_calls' must be followed by tool messages responding to each 'tool_call_id'.")
+	for i, m := range messages {
+		if m.Role == "tool" {
+			if !open[m.ToolCallID] {
+				return invalid("messages.["+strconv.Itoa(i)+"].role",
+					"Invalid parameter: messages with role 'tool' must be a response to a preceding message with 'tool_calls'.")
+			}
+			delete(open, m.ToolCallID)
+			continue
 		}
-		emit(choice{Delta: &reply{Content: word}})
+		if len(open) > 0 {
+			return unanswered
+		}
+		for _, c := range m.ToolCalls {
+			open[c.ID] = true
+		}
 	}
-	emit(choice{Delta: &reply{}, FinishReason: new("stop")})
-	if req.StreamOptions.IncludeUsage {
-		chunk.Usage = tokens(req, said)
-		emit()
+	if len(open) > 0 {
+		return unanswered
 	}
-	out.text("[DONE]")
+	return nil
 }
 
 // pause waits and says whether the client is still there.
 func pause(r *http.Request, d time.Duration) bool {
+	if d <= 0 {
+		return true
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

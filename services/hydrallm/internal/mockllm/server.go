@@ -15,7 +15,7 @@ import (
 // Config is how the mock behaves.
 type Config struct {
 	Listen string        // host:port; port 0 = a free one
-	Delay  time.Duration // before each word
+	Delay  time.Duration // before each word, and each piece of a tool call
 }
 
 // Server is the mock upstream. It is a lifecycle.Service.
@@ -65,7 +65,11 @@ func (s *Server) Stop(ctx context.Context) error {
 func (s *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/models", listModels)
+	mux.HandleFunc("GET /v1/models/{id}", showModel)
 	mux.HandleFunc("POST /v1/chat/completions", s.chat)
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) { fail(w, http.StatusNotFound, "no such route") })
+	mux.HandleFunc("POST /v1/embeddings", s.embed)
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		(&failure{status: http.StatusNotFound, typ: "invalid_request_error", message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}).send(w)
+	})
 	return mux
 }
