@@ -2,6 +2,8 @@
 package natstest
 
 import (
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -20,23 +22,37 @@ func StartListening(tb testing.TB) *server.Server {
 	return run(tb, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT})
 }
 
+// Launch runs a server as Start does, for an example, which has no test to hold on to. Its data is in dir. The caller must call stop.
+func Launch(dir string) (s *server.Server, stop func(), err error) {
+	return launch(dir, &server.Options{DontListen: true})
+}
+
 func run(tb testing.TB, opts *server.Options) *server.Server {
 	tb.Helper()
-	opts.JetStream, opts.StoreDir = true, tb.TempDir()
+	s, stop, err := launch(tb.TempDir(), opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(stop)
+	return s
+}
+
+func launch(dir string, opts *server.Options) (s *server.Server, stop func(), err error) {
+	opts.JetStream, opts.StoreDir = true, dir
 	opts.JetStreamMaxMemory, opts.JetStreamMaxStore = 4<<30, 16<<30
 	opts.NoLog, opts.NoSigs = true, true
 	opts.MaxPayload = 8 << 20
-	s, err := server.NewServer(opts)
-	if err != nil {
-		tb.Fatalf("creating the NATS server: %v", err)
+	if s, err = server.NewServer(opts); err != nil {
+		return nil, nil, fmt.Errorf("creating the NATS server: %w", err)
 	}
 	s.Start()
-	tb.Cleanup(func() {
+	stop = func() {
 		s.Shutdown()
 		s.WaitForShutdown()
-	})
-	if !s.ReadyForConnections(10 * time.Second) {
-		tb.Fatal("the NATS server does not get ready")
 	}
-	return s
+	if !s.ReadyForConnections(10 * time.Second) {
+		stop()
+		return nil, nil, errors.New("the NATS server does not get ready")
+	}
+	return s, stop, nil
 }
