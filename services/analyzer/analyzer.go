@@ -13,17 +13,16 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"hydrallm/services/analyzer/internal/decisionlog"
 	"hydrallm/services/analyzer/internal/fleet"
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/decisionlog"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
-	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
 )
@@ -91,7 +90,8 @@ func (a *Analyzer) start(ctx context.Context) (err error) {
 		return err
 	}
 	a.decisions = decisionlog.New(a.bus, a.log, a.metrics.unrecorded.Inc)
-	a.work, err = a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight}, a.handle)
+	late := func(context.Context, *bus.Work) { a.metrics.count(endLate) }
+	a.work, err = a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight, Refused: late}, a.handle)
 	return err
 }
 
@@ -118,13 +118,10 @@ func (a *Analyzer) handle(ctx context.Context, w *bus.Work) {
 }
 
 func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err error) {
-	if time.Now().After(w.Request.StartBy) {
-		return endLate, a.drop(ctx, w) // the ingress has answered 503
-	}
 	if w.Delivery > maxDeliveries {
 		return endPoison, a.giveUp(ctx, w)
 	}
-	decision, err := a.decide(w)
+	decision, err := a.decide(w.Request)
 	if err != nil {
 		f := fault.From(err)
 		if err := a.refuse(ctx, w, f); err != nil {
@@ -135,8 +132,10 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 		return refusal(f.Kind), w.Discard(ctx)
 	}
 	w.Request.Decision = &decision
-	// Nothing is to be added from the web, so the request skips the enricher.
-	if err := w.Forward(ctx, subject.Enriched); err != nil {
+	if decision.Configured && !w.Request.Web.Asked() { // an alias of a configured model, which is transparent
+		w.Request.Slip = w.Request.Slip.Skip(contract.StageAnalyzed)
+	}
+	if err := w.Forward(ctx, nil); err != nil {
 		w.Retry(retryPause)
 		return endRetry, err
 	}
@@ -144,40 +143,26 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 	return endRouted, nil
 }
 
-// decide makes the decision. Only a request that does not name a model of the configuration is looked into.
-func (a *Analyzer) decide(w *bus.Work) (contract.Decision, error) {
-	if d, ok := a.router.Configured(w.Request.Model); ok {
-		return d, nil
-	}
-	q := routing.Question{Operation: w.Request.Operation, Model: w.Request.Model}
-	if q.Operation == contract.Chat {
-		q.Measure(w.Body)
-	}
+// decide makes the decision from what the ingress found in the request.
+func (a *Analyzer) decide(r *contract.Request) (contract.Decision, error) {
+	q := routing.Question{Operation: r.Operation, Model: r.Model, Tokens: r.Traits.Tokens, Images: r.Traits.Images, Search: r.Web.Search}
 	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.modelIndex.Book()}, &a.turn)
 }
 
-// record counts a decision and, unless a model of the configuration was named, tells it in the log and to the session writer. It does not
-// wait.
+// record counts a decision and tells it to the session writer and, unless the model is one of the configuration, in the log. It does not wait.
 func (a *Analyzer) record(ctx context.Context, r *contract.Request) {
-	d := *r.Decision
+	d := r.Decision
 	a.metrics.decided(d.Reason)
+	a.decisions.Note(r)
 	if d.Configured {
 		return
 	}
-	model := routing.Shown(r.Model)
-	d.Model = routing.Shown(d.Model)
 	where, place := "provider", d.Provider
 	if d.Agent != "" {
 		where, place = "agent", d.Agent
 	}
-	telemetry.Event(ctx, a.log, slog.LevelInfo, "routing", "model", model, where, place, "target", d.Model, "reason", d.Reason, "tokens", d.Tokens)
-	a.decisions.Note(decisionlog.Entry{RequestID: r.ID, SessionID: routing.Shown(r.SessionID), Model: model, Decision: d, At: time.Now()})
-}
-
-// drop removes a request that nobody waits for.
-func (a *Analyzer) drop(ctx context.Context, w *bus.Work) error {
-	w.Drop()
-	return w.Discard(ctx)
+	telemetry.Event(ctx, a.log, slog.LevelInfo, "routing", "model", fault.Shown(r.Model), where, place, "target", fault.Shown(d.Model), "reason", d.Reason,
+		"tokens", d.Tokens)
 }
 
 // giveUp puts a request that keeps coming back among the dead letters and tells its client.

@@ -3,6 +3,7 @@ package analyzer
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"testing"
 	"time"
@@ -15,7 +16,6 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
-	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
@@ -53,17 +53,24 @@ func setupWith(t *testing.T, log *slog.Logger, gateway *config.Config) *bundle {
 			if err != nil {
 				t.Error(err)
 			}
-			x.frames <- f
+			if f.Kind != contract.FrameQueued && f.Kind != contract.FrameWorking {
+				x.frames <- f
+			}
 		}
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, replies.Stop()) })
+	fence, err := b.ServeFence("i1", func(string, contract.Position) contract.FenceDecision { return contract.FenceRun })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, errors.Join(replies.Stop(), fence.Stop())) })
 	x.consume(t, topology.Dispatcher, func(_ context.Context, w *bus.Work) {
 		w.Done()
 		x.next <- w
 	})
 	return x
 }
+
+// routed is the slip of a request that has to be decided about.
+var routed = contract.Slip{contract.StageReceived, contract.StageEnriched}
 
 func (x *bundle) start(t *testing.T) {
 	t.Helper()
@@ -88,8 +95,8 @@ func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
 
 func (x *bundle) publish(t *testing.T, id, model string, startBy time.Duration) {
 	t.Helper()
-	req := &contract.Request{ID: id, Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat, Model: model, StartBy: time.Now().Add(startBy)}
-	require.NoError(t, x.bus.PublishWork(t.Context(), subject.Received, req, []byte(`{"model": "`+model+`", "n":1.0}`)))
+	req := &contract.Request{ID: id, Ingress: "i1", Slip: routed, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: model, StartBy: time.Now().Add(startBy)}
+	require.NoError(t, x.bus.PublishWork(t.Context(), req, []byte(`{"model": "`+model+`", "n":1.0}`)))
 }
 
 func receive[T any](t *testing.T, ch <-chan T) T {
@@ -169,7 +176,8 @@ func TestRedeliveryIsForwardedOnce(t *testing.T) {
 		if w.Delivery == 1 {
 			w.Request.Decision = &contract.Decision{Model: "m"}
 			req := *w.Request
-			if err := x.bus.PublishWork(ctx, subject.Enriched, &req, w.Body); err != nil {
+			req.Slip = req.Slip[1:]
+			if err := x.bus.PublishWork(ctx, &req, w.Body); err != nil {
 				t.Error(err)
 			}
 			close(forwarded)
@@ -190,6 +198,8 @@ func TestRedeliveryIsForwardedOnce(t *testing.T) {
 func TestFailedForwardIsRetried(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
+	x.start(t)
+	stop(t, x.work) // the test is in between
 	x.consume(t, topology.Analyzer, func(ctx context.Context, w *bus.Work) {
 		if w.Delivery > 1 {
 			x.handle(ctx, w)

@@ -18,6 +18,7 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/openai"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -61,8 +62,13 @@ func (l *lines) String() string {
 
 func (x *bundle) ask(t *testing.T, id string, operation contract.Operation, model, body string) {
 	t.Helper()
-	req := &contract.Request{ID: id, Ingress: "i1", Operation: operation, Surface: contract.SurfaceChat, Model: model, SessionID: "s1", StartBy: time.Now().Add(time.Minute)}
-	require.NoError(t, x.bus.PublishWork(t.Context(), subject.Received, req, []byte(body)))
+	req := &contract.Request{ID: id, Ingress: "i1", Slip: routed, Operation: operation, Surface: contract.SurfaceChat, Model: model, SessionID: "s1", StartBy: time.Now().Add(time.Minute)}
+	if operation == contract.Chat { // as the ingress reads it
+		scan, err := openai.ScanRequest([]byte(body))
+		require.NoError(t, err)
+		req.Traits, req.Web.Search = contract.Traits{Tokens: scan.Tokens, Images: scan.Images}, scan.HasSearch
+	}
+	require.NoError(t, x.bus.PublishWork(t.Context(), req, []byte(body)))
 }
 
 // decided asks and gives the decision that reaches the dispatcher.
@@ -145,12 +151,12 @@ func TestDiscoveredModelsAreFound(t *testing.T) {
 	x.awaitCount(t, endUnknown, 1)
 }
 
-// R-014: a body that travels beside its message is measured too, and stays as it is.
+// R-014: a body that travels beside its message stays as it is.
 func TestLargeBodies(t *testing.T) {
 	t.Parallel()
 	x := setupWith(t, slog.New(slog.DiscardHandler), vendors())
 	x.start(t)
-	body := `{"messages":[{"content":[{"type":"text","text":"ab"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 9<<20) + `"}}]}]}`
+	body := `{"messages":[{"role":"user","content":[{"type":"text","text":"ab"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 9<<20) + `"}}]}]}`
 	d := x.decided(t, "r1", "groq/auto", body)
 	require.Equal(t, contract.Decision{Provider: "groq", Model: "q", Reason: contract.ReasonModelHint, PinProvider: true, Images: true, Tokens: 257}, d)
 }
@@ -169,7 +175,8 @@ func TestNothingToRouteTo(t *testing.T) {
 	require.Empty(t, x.next)
 }
 
-// The event ROUTING: one line and one fact for each decision that is not about a configured model; neither holds the body (R-370, R-371, R-372).
+// The event ROUTING: one fact for each decision, and a line for each that is not about a configured model; neither holds the body (R-370, R-371,
+// R-372, R-404).
 func TestDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
 	var out lines
@@ -186,21 +193,24 @@ func TestDecisionsAreRecorded(t *testing.T) {
 	c, err := x.bus.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 1, MaxWait: time.Millisecond},
 		func(_ context.Context, batch []bus.Fact) error {
 			for _, f := range batch {
-				var l contract.Log
-				if err := json.Unmarshal(f.Data, &l); err != nil {
-					t.Error(err)
+				for line := range bytes.Lines(f.Data) {
+					var l contract.Log
+					if err := json.Unmarshal(line, &l); err != nil {
+						t.Error(err)
+					}
+					facts <- l
 				}
-				facts <- l
 			}
 			return nil
 		})
 	require.NoError(t, err)
 	t.Cleanup(func() { stop(t, c) })
 	got := map[string]contract.Log{}
-	for range 2 {
+	for range 3 {
 		l := receive(t, facts)
 		got[l.RequestID] = l
 	}
+	require.Equal(t, "m goes to the upstreams of m: USER_HINT, about 2 tokens", got["r1"].Message)
 	require.JSONEq(t, `{"session_id":"s1","model":"groq/a\ufffd[2J b","provider":"groq","target_model":"a\ufffd[2J b","reason":"model_hint","strict":true,"tokens":2}`,
 		string(got["r2"].Metadata))
 	require.Equal(t, "ollama goes to ollama: USER_HINT, about 2 tokens", got["r3"].Message)
@@ -247,4 +257,35 @@ func TestStartThatFails(t *testing.T) {
 	require.ErrorIs(t, x.Start(ctx), context.Canceled)
 	x.start(t)
 	x.decided(t, "r1", "auto", content("hi"))
+}
+
+// R-400: the analyzer leaves the enricher out where nothing is to be added: for an alias of a configured model, which is transparent unless the
+// client asks for the web (R-061). It adds no stage.
+func TestSlipIsShortened(t *testing.T) {
+	t.Parallel()
+	cfg := vendors()
+	cfg.Routing.Aliases = map[string]string{"alias": "m", "my-alias": "m"}
+	x := setupWith(t, slog.New(slog.DiscardHandler), cfg)
+	x.start(t)
+	enricher := make(chan *bus.Work, 8)
+	x.consume(t, topology.Enricher, func(_ context.Context, w *bus.Work) {
+		w.Done()
+		enricher <- w
+	})
+	ask := func(model string, web contract.Web, slip contract.Slip) {
+		req := &contract.Request{ID: model + string(slip.Here()), Ingress: "i1", Slip: slip, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: model, Web: web, StartBy: time.Now().Add(time.Minute)}
+		require.NoError(t, x.bus.PublishWork(t.Context(), req, []byte(content("hi"))))
+	}
+	long := contract.Slip{contract.StageReceived, contract.StageAnalyzed, contract.StageEnriched}
+	short := contract.Slip{contract.StageEnriched}
+	ask("alias", contract.Web{}, long)
+	require.Equal(t, short, receive(t, x.next).Request.Slip)
+	ask("groq/x", contract.Web{}, routed)
+	require.Equal(t, short, receive(t, x.next).Request.Slip)
+	ask("groq/y", contract.Web{}, long)
+	require.Equal(t, long[1:], receive(t, enricher).Request.Slip)
+	ask("my-alias", contract.Web{Search: true}, long)
+	w := receive(t, enricher)
+	require.True(t, w.Request.Decision.Configured)
+	require.Equal(t, long[1:], w.Request.Slip)
 }

@@ -84,7 +84,7 @@ func TestDeadLetters(t *testing.T) {
 		t.Fatal("no dead letter")
 	}
 	require.Equal(t, "undecided", got.header.Get(contract.HeaderRequestID))
-	require.Equal(t, subject.Enriched, got.header.Get("Hydra-Origin"))
+	require.Equal(t, subject.Work("enriched"), got.header.Get("Hydra-Origin"))
 	require.Equal(t, "request without a decision", got.header.Get("Hydra-Reason"))
 	require.Equal(t, "1", got.header.Get("Hydra-Deliveries"))
 	require.Empty(t, got.body)

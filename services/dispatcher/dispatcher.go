@@ -152,7 +152,7 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if d.queries, err = d.bus.Serve(ctx, topology.Dispatcher, microVersion(d.cfg.Version), ops); err != nil {
 		return err
 	}
-	if d.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight}, d.handle); err != nil {
+	if d.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight, Refused: d.refused}, d.handle); err != nil {
 		return err
 	}
 	if err := d.state.start(ctx); err != nil {
@@ -235,18 +235,10 @@ func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 		d.settle(ctx, w, errors.Join(w.Dead(ctx, topology.Dispatcher, "request without a decision"), w.Discard(ctx)))
 		return
 	}
-	if run := d.mayRun(ctx, w); !run {
-		return
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	reply := d.bus.OpenReply(w.Request, w.Delivery, func() { cancel(classify.ErrClientGone) })
 	defer reply.Close()
-	w.OnWorking(func() {
-		if err := reply.Working(); err != nil {
-			d.log.DebugContext(ctx, "sending a sign of life", slog.Any("error", err))
-		}
-	})
 	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Delivery - 1)}, reply)
 	if out.HandBack {
 		w.Retry(giveBackTime)
@@ -255,27 +247,14 @@ func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 	d.record(ctx, w, out.Usage)
 }
 
-// mayRun applies the rules for requests that are late and for redeliveries (delivery rule 3). When it is false the delivery is settled.
-func (d *Dispatcher) mayRun(ctx context.Context, w *bus.Work) bool {
-	if w.Delivery == 1 {
-		if time.Now().After(w.Request.StartBy) {
-			w.Drop() // the ingress has answered 503
-			d.settle(ctx, w, w.Discard(ctx))
-			return false
-		}
-		return true
+// refused records what the workers cost that died with a request which must not run again.
+func (d *Dispatcher) refused(ctx context.Context, w *bus.Work) {
+	if w.Delivery == 1 || w.Request.Decision == nil {
+		return
 	}
-	verdict, err := d.bus.Fence(ctx, w.Request, w.Delivery)
-	switch {
-	case err == nil && verdict == contract.FenceRun:
-		return true
-	case err == nil, errors.Is(err, bus.ErrNoOwner):
-		d.record(ctx, w, lost(w))
-	default:
-		d.log.WarnContext(ctx, "asking the owner of a redelivered request", slog.Any("error", err))
-		w.Retry(time.Second)
+	if err := d.usage.Record(ctx, lost(w)); err != nil {
+		d.log.WarnContext(ctx, "recording a lost request", slog.String("rid", w.Request.ID), slog.Any("error", err))
 	}
-	return false
 }
 
 // lost is the ledger entry of a request whose worker died and which nobody will finish. If its worker had recorded it before it died,

@@ -68,11 +68,9 @@ func TestRedelivery(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		verdict contract.FenceDecision // "" = nobody answers
-		late    bool
 		runs    bool
 	}{
 		"nothing is committed":             {verdict: contract.FenceRun, runs: true},
-		"nothing is committed, and late":   {verdict: contract.FenceRun, late: true, runs: true},
 		"committed, or the client is gone": {verdict: contract.FenceStop},
 		"the ingress is gone":              {},
 	}
@@ -85,11 +83,7 @@ func TestRedelivery(t *testing.T) {
 				p.verdicts["r"] = tt.verdict
 			}
 			p.loseOnce(func() {
-				p.ask("r", streamBody, func(r *contract.Request) {
-					if tt.late {
-						r.StartBy = time.Now().Add(-time.Second)
-					}
-				})
+				p.ask("r", streamBody)
 			})
 			p.start("d", p.oneUpstream(""))
 			u := p.facts.await("r")

@@ -129,14 +129,14 @@ func (p *pipeline) ask(rid, body string, change ...func(*contract.Request)) {
 	p.t.Helper()
 	now := time.Now()
 	req := &contract.Request{
-		ID: rid, Ingress: ingress, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: "m", Stream: strings.Contains(body, `"stream":true`), ReceivedAt: now,
+		ID: rid, Ingress: ingress, Slip: contract.Slip{contract.StageEnriched}, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: "m", Stream: strings.Contains(body, `"stream":true`), ReceivedAt: now,
 		StartBy:  now.Add(time.Minute),
 		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 	}
 	for _, fn := range change {
 		fn(req)
 	}
-	require.NoError(p.t, p.bus.PublishWork(p.t.Context(), subject.Enriched, req, []byte(body)))
+	require.NoError(p.t, p.bus.PublishWork(p.t.Context(), req, []byte(body)))
 }
 
 // answer is what came for one request, as the frames of the deliveries say. Its fields are guarded by pipeline.mu.
@@ -194,10 +194,10 @@ func (a *answer) add(f contract.Frame) error {
 	}
 }
 
-func (p *pipeline) fence(rid string, delivery uint64) contract.FenceDecision {
+func (p *pipeline) fence(rid string, at contract.Position) contract.FenceDecision {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fenced[rid] = append(p.fenced[rid], delivery)
+	p.fenced[rid] = append(p.fenced[rid], at.Delivery)
 	if v, ok := p.verdicts[rid]; ok {
 		return v
 	}

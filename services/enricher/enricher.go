@@ -13,7 +13,6 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
-	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
 )
@@ -58,7 +57,8 @@ func Build(p process.Parts) (lifecycle.Service, error) { return New(p.Bus, p.Log
 
 // Start begins to take requests.
 func (e *Enricher) Start(ctx context.Context) error {
-	work, err := e.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: maxInFlight}, e.handle)
+	late := func(context.Context, *bus.Work) { e.handled.WithLabelValues(endLate).Inc() }
+	work, err := e.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: maxInFlight, Refused: late}, e.handle)
 	if err != nil {
 		return err
 	}
@@ -80,11 +80,7 @@ func (e *Enricher) handle(ctx context.Context, w *bus.Work) {
 }
 
 func (e *Enricher) settle(ctx context.Context, w *bus.Work) (end string, err error) {
-	if time.Now().After(w.Request.StartBy) {
-		w.Drop() // the ingress has answered 503
-		return endLate, w.Discard(ctx)
-	}
-	if err := w.Forward(ctx, subject.Enriched); err != nil {
+	if err := w.Forward(ctx, nil); err != nil {
 		w.Retry(retryPause)
 		return endRetry, err
 	}

@@ -13,7 +13,6 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
-	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
@@ -53,10 +52,10 @@ func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {
 func publish(t *testing.T, e *Enricher, id string, startBy time.Duration) *contract.Request {
 	t.Helper()
 	req := &contract.Request{
-		ID: id, Ingress: "i1", Model: "m", StartBy: time.Now().Add(startBy),
+		ID: id, Ingress: "i1", Slip: contract.Slip{contract.StageAnalyzed, contract.StageEnriched}, Model: "m", StartBy: time.Now().Add(startBy),
 		Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true},
 	}
-	require.NoError(t, e.bus.PublishWork(t.Context(), subject.Analyzed, req, []byte(`{"n":1.0}`)))
+	require.NoError(t, e.bus.PublishWork(t.Context(), req, []byte(`{"n":1.0}`)))
 	return req
 }
 

@@ -20,6 +20,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/topology"
 )
 
 func receive[T any](t *testing.T, ch <-chan T) T {
@@ -165,11 +166,14 @@ func TestPipeliningIsNotLeaving(t *testing.T) {
 func TestBrokenAnswers(t *testing.T) {
 	t.Parallel()
 	const ok = contract.FrameData
+	at := func(delivery uint64) contract.Position {
+		return contract.Position{Stage: contract.StageReceived, Delivery: delivery}
+	}
 	head := func(kind string) contract.Frame {
-		return contract.Frame{Kind: contract.FrameHead, Delivery: 1, Payload: fmt.Appendf(nil, `{"status":200,"header":[["Content-Type",%q]]}`, kind)}
+		return contract.Frame{Kind: contract.FrameHead, Position: at(1), Payload: fmt.Appendf(nil, `{"status":200,"header":[["Content-Type",%q]]}`, kind)}
 	}
 	frame := func(kind contract.FrameKind, delivery, seq uint64, text string) contract.Frame {
-		return contract.Frame{Kind: kind, Delivery: delivery, Seq: seq, Payload: []byte(text)}
+		return contract.Frame{Kind: kind, Position: at(delivery), Seq: seq, Payload: []byte(text)}
 	}
 	const events, plain = "text/event-stream", "application/json"
 	tests := map[string]struct {
@@ -253,7 +257,7 @@ func TestRedelivery(t *testing.T) {
 	require.Equal(t, 201, a.StatusCode)
 	require.Equal(t, "new", a.body)
 	require.Equal(t, "text/plain", a.Header.Get("Content-Type"))
-	v, err := g.worker.Fence(t.Context(), &contract.Request{ID: "unknown", Ingress: "ingress-test"}, 2)
+	v, err := g.worker.Fence(t.Context(), &contract.Request{ID: "unknown", Ingress: "ingress-test", Slip: contract.Slip{contract.StageEnriched}}, 2)
 	require.NoError(t, err)
 	require.Equal(t, contract.FenceStop, v)
 }
@@ -268,9 +272,10 @@ func TestQueueTimeout(t *testing.T) {
 	require.Equal(t, "queue_timeout", code)
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Less(t, time.Since(begin), 5*time.Second)
-	ran := make(chan time.Time, 1)
-	g.work(func(_ context.Context, r *reply) { ran <- r.work.Request.StartBy })
-	require.True(t, receive(t, ran).Before(time.Now()), "a worker sees that it is too late")
+	refused := make(chan string, 1)
+	g.consume(bus.WorkConfig{Consumer: topology.Analyzer, Refused: func(_ context.Context, w *bus.Work) { refused <- w.Request.Model }},
+		func(context.Context, *bus.Work) { t.Error("a worker gets it although it is too late") })
+	require.Equal(t, "m", receive(t, refused))
 }
 
 // SES-06: a worker is not told to go on before the client has taken what it sent, and no more than that is held.
@@ -409,7 +414,7 @@ func TestPipelineIsFull(t *testing.T) {
 	g := setup(t, func(c *ingress.Config) { c.QueueTimeout = 500 * time.Millisecond })
 	filler := bytes.Repeat([]byte("x"), 7<<20)
 	for i := 0; ; i++ {
-		err := g.worker.PublishWork(t.Context(), subject.Enriched, &contract.Request{ID: strconv.Itoa(i), Ingress: "x"}, filler)
+		err := g.worker.PublishWork(t.Context(), &contract.Request{ID: strconv.Itoa(i), Ingress: "x", Slip: contract.Slip{contract.StageEnriched}}, filler)
 		if errors.Is(err, bus.ErrWorkFull) {
 			break
 		}

@@ -10,6 +10,7 @@ import (
 	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
@@ -30,14 +31,16 @@ type Config struct {
 	MaxBody      int           // bytes of a request body, decompressed; 0 = 32 MiB
 	MaxConns     int           // connections at the same time; 0 = unlimited
 	StopPause    time.Duration // from the begin of a stop, which /readyz tells, to the closing of the port
-	QueueTimeout time.Duration // how long a request waits for a worker; 0 = 30s
+	QueueTimeout time.Duration // how long a request waits for a worker of each stage; 0 = 30s
+	Deadline     time.Duration // for all stages of a request until its answer begins; 0 = none
 	Heartbeat    time.Duration // after so long a silence a stream gets a comment; 0 = 15s
 	ClientKeys   []string      // none = everyone may call
 	AdminKey     string        // "" = the admin routes are closed unless Debug
 	Debug        bool
-	CORSOrigins  []string   // of browsers that may call; "*" = all
-	Models       []Model    // of the configuration; they win over others
-	Providers    []Provider // configured ones; none = only Models are listed
+	CORSOrigins  []string         // of browsers that may call; "*" = all
+	Models       []Model          // of the configuration; they win over others
+	Providers    []Provider       // configured ones; none = only Models are listed
+	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
 }
@@ -72,7 +75,7 @@ func (c *Config) Validate() error {
 	if c.MaxBody < 0 || c.MaxConns < 0 {
 		errs = append(errs, fmt.Errorf("a limit is negative: %d bytes, %d connections", c.MaxBody, c.MaxConns))
 	}
-	if c.QueueTimeout < 0 || c.Heartbeat < 0 || c.StopPause < 0 {
+	if c.QueueTimeout < 0 || c.Deadline < 0 || c.Heartbeat < 0 || c.StopPause < 0 {
 		errs = append(errs, errors.New("a time limit is negative"))
 	}
 	return errors.Join(errs...)
@@ -82,7 +85,7 @@ func (c *Config) Validate() error {
 // message whose worker died comes back after AckWait.
 func (c *Config) limits() pending.Limits {
 	return pending.Limits{
-		Queue: c.QueueTimeout, Grace: topology.AckWait / 2, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
+		Queue: c.QueueTimeout, Total: c.Deadline, Grace: topology.AckWait / 2, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
 	}
 }
 
@@ -94,10 +97,11 @@ func (c *Config) sealer() func(plain []byte, context string) ([]byte, error) {
 	return func(plain []byte, context string) ([]byte, error) { return seal.Seal(c.AdminKey, plain, context) }
 }
 
-// FromGateway takes what an ingress needs from the configuration of the gateway.
+// FromGateway takes what an ingress needs from the configuration of the gateway. No service of this version has anything to do in the optional
+// stages, so that no request is sent there.
 func FromGateway(g *config.Config) Config {
 	c := Config{
-		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout,
+		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, AdminKey: g.Server.AdminKey.Reveal(),
 		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins,
 	}

@@ -21,6 +21,7 @@ import (
 	"hydrallm/services/ingress/internal/presence"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/decisionlog"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/telemetry"
 )
@@ -41,6 +42,7 @@ type Ingress struct {
 // run is what exists between Start and Stop.
 type run struct {
 	server     *transport.Server
+	decisions  *decisionlog.Log
 	replies    *bus.Subscription
 	fence      *bus.Subscription
 	presence   *presence.Watch
@@ -88,6 +90,7 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	questions, giveUp := context.WithCancel(work)
 	r.cancel, r.giveUp = cancel, giveUp
 	r.wg.Go(func() { i.table.Run(work) })
+	r.decisions = decisionlog.New(i.bus, i.log, i.metrics.Unrecorded)
 	if r.replies, err = i.bus.SubscribeReplies(i.cfg.ID, i.table.Deliver); err != nil {
 		return err
 	}
@@ -106,10 +109,15 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 }
 
 func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
+	admin := auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log)
+	configured := make(map[string]struct{}, len(i.cfg.Models))
+	for _, m := range i.cfg.Models {
+		configured[m.ID] = struct{}{}
+	}
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
-		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Clients: auth.NewClients(i.cfg.ClientKeys),
-		Admin: auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log), Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
+		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
+		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
 		Within: func(limit time.Duration) (context.Context, context.CancelFunc) {
 			return context.WithTimeout(questions, limit)
 		},
@@ -163,7 +171,7 @@ func (i *Ingress) Stop(ctx context.Context) error {
 	return errors.Join(err, r.end())
 }
 
-// closeGrace is how long clients have to take the error that ends their answers.
+// closeGrace is how long clients have to take the error that ends their answers, and the last decisions to be stored.
 const closeGrace = 2 * time.Second
 
 func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
@@ -187,6 +195,9 @@ func (r *run) end() error {
 	if r.server != nil {
 		r.server.Close()
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	defer cancel()
+	r.decisions.Stop(ctx)
 	err := errors.Join(r.fence.Stop(), r.replies.Stop(), r.presence.Stop(), r.modelIndex.Stop())
 	r.cancel()
 	r.wg.Wait()

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -27,6 +28,10 @@ import (
 
 // fasthttp keeps the text of the Date header in a goroutine for the life of the process.
 func TestMain(m *testing.M) {
+	if url := os.Getenv(enricherEnv); url != "" {
+		runEnricher(url)
+		return
+	}
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
@@ -74,7 +79,11 @@ func connect(tb testing.TB, server bus.InProcess, name string) *bus.Bus {
 // setup starts an ingress; change may alter its configuration.
 func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
 	tb.Helper()
-	server := natstest.Start(tb)
+	return setupOn(tb, natstest.Start(tb), change)
+}
+
+func setupOn(tb testing.TB, server bus.InProcess, change func(*ingress.Config)) *gateway {
+	tb.Helper()
 	g := &gateway{t: tb, nats: server, log: &output{}, worker: connect(tb, server, "worker"), metrics: prometheus.NewRegistry()}
 	cfg := ingress.Config{ID: "ingress-test", Addr: "127.0.0.1:0", QueueTimeout: testWait, Gatherer: g.metrics, Version: "1.2.3"}
 	if change != nil {
@@ -112,27 +121,39 @@ type reply struct {
 	gone chan struct{} // closed when the request is cancelled
 }
 
-// work answers requests with handler, the way a dispatcher does.
+// work answers requests with handler, the way a dispatcher does; those that need a decision, because they are first there.
 func (g *gateway) work(handler func(ctx context.Context, r *reply)) {
+	g.t.Helper()
+	g.answer(topology.Analyzer, handler)
+}
+
+// answer answers the requests that come to a stage.
+func (g *gateway) answer(consumer string, handler func(ctx context.Context, r *reply)) {
 	g.t.Helper()
 	control, err := g.worker.SubscribeControl()
 	require.NoError(g.t, err)
-	c, err := g.worker.ConsumeWork(g.t.Context(), bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: 64}, func(ctx context.Context, w *bus.Work) {
+	g.t.Cleanup(func() { require.NoError(g.t, control.Stop()) })
+	g.consume(bus.WorkConfig{Consumer: consumer}, func(ctx context.Context, w *bus.Work) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		gone := make(chan struct{})
 		r := &reply{Reply: g.worker.OpenReply(w.Request, w.Delivery, func() { close(gone); cancel() }), work: w, gone: gone}
 		defer r.Close()
-		w.OnWorking(func() { _ = r.Working() })
 		handler(ctx, r)
 		w.Done()
 	})
+}
+
+// consume runs a stage until the end of the test.
+func (g *gateway) consume(cfg bus.WorkConfig, handler func(ctx context.Context, w *bus.Work)) {
+	g.t.Helper()
+	cfg.MaxInFlight = 64
+	c, err := g.worker.ConsumeWork(g.t.Context(), cfg, handler)
 	require.NoError(g.t, err)
 	g.t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), testWait)
 		defer cancel()
 		require.NoError(g.t, c.Stop(ctx))
-		require.NoError(g.t, control.Stop())
 	})
 }
 

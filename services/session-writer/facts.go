@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"log/slog"
 	"strings"
 	"time"
@@ -28,7 +29,7 @@ type writer struct {
 	metrics *metrics
 }
 
-// row is one statement of a fact: a usage message holds one per line, a log message is one.
+// row is one statement of a fact: a message holds one per line.
 type row[T any] struct {
 	value T
 	fact  int // index of its message in the batch
@@ -85,12 +86,19 @@ func decode(facts []bus.Fact) batch {
 
 var logPrefix = strings.TrimSuffix(subject.AllLogs, "*")
 
-// addUsage reads JSON lines. A line that is no JSON does not spoil the others.
-func (b *batch) addUsage(fact int, data []byte) {
-	for line := range bytes.SplitSeq(data, []byte{'\n'}) {
-		if line = bytes.TrimSpace(line); len(line) == 0 {
-			continue
+// statements gives the lines of a message. One that is no JSON does not spoil the others.
+func statements(data []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for line := range bytes.SplitSeq(data, []byte{'\n'}) {
+			if line = bytes.TrimSpace(line); len(line) > 0 && !yield(line) {
+				return
+			}
 		}
+	}
+}
+
+func (b *batch) addUsage(fact int, data []byte) {
+	for line := range statements(data) {
 		u, err := contract.ParseUsage(line)
 		if err != nil {
 			b.poison = append(b.poison, poison{fact: fact, kind: kindUsage, reason: "a line is not a usage record"})
@@ -101,12 +109,14 @@ func (b *batch) addUsage(fact int, data []byte) {
 }
 
 func (b *batch) addLog(fact int, data []byte) {
-	var l contract.Log
-	if err := json.Unmarshal(data, &l); err != nil {
-		b.poison = append(b.poison, poison{fact: fact, kind: kindLog, reason: "it is not a log record"})
-		return
+	for line := range statements(data) {
+		var l contract.Log
+		if err := json.Unmarshal(line, &l); err != nil {
+			b.poison = append(b.poison, poison{fact: fact, kind: kindLog, reason: "a line is not a log record"})
+			continue
+		}
+		b.logs = append(b.logs, row[contract.Log]{l, fact})
 	}
-	b.logs = append(b.logs, row[contract.Log]{l, fact})
 }
 
 // recordAll stores the rows of one kind in one transaction; if the database refuses the content of one, each on its own.

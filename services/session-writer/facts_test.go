@@ -15,7 +15,7 @@ import (
 	"hydrallm/shared/subject"
 )
 
-// Every line of a usage fact is either a record or a reason to bury the fact.
+// Every line of a fact is either a record or a reason to bury the fact.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n\n", `{"request_id":"r"}`, "{\"request_id\":\"r\"}\r\n{", `[]`, `null`, `{"attempts":[{"status":1e99}]}`, `{"at":"0000-01-01T00:00:00Z"}`,
@@ -24,13 +24,13 @@ func FuzzDecode(f *testing.F) {
 		f.Add([]byte(seed), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, usage bool) {
-		fact, want := bus.Fact{Subject: subject.Log("routing"), Data: data}, 1
+		fact, want := bus.Fact{Subject: subject.Log("routing"), Data: data}, 0
 		if usage {
-			fact.Subject, want = subject.UsageRecorded, 0
-			for line := range bytes.Lines(data) {
-				if len(bytes.TrimSpace(line)) > 0 {
-					want++
-				}
+			fact.Subject = subject.UsageRecorded
+		}
+		for line := range bytes.Lines(data) {
+			if len(bytes.TrimSpace(line)) > 0 {
+				want++
 			}
 		}
 		b := decode([]bus.Fact{fact})

@@ -39,8 +39,20 @@ func setup(t *testing.T) *bus.Bus {
 	return connect(t, natstest.Start(t))
 }
 
-func request(id string) *contract.Request {
-	return &contract.Request{ID: id, Ingress: "i1", Model: "m", StartBy: time.Now().Add(time.Minute).Truncate(time.Millisecond)}
+// request is one that waits for the given stages, or for the dispatcher.
+func request(id string, slip ...contract.Stage) *contract.Request {
+	if len(slip) == 0 {
+		slip = contract.Slip{contract.StageEnriched}
+	}
+	return &contract.Request{ID: id, Ingress: "i1", Model: "m", Slip: slip, StartBy: time.Now().Add(time.Minute).Truncate(time.Millisecond)}
+}
+
+// letRun is the owner of every request: redeliveries may run.
+func letRun(t *testing.T, b *bus.Bus) {
+	t.Helper()
+	sub, err := b.ServeFence("i1", func(string, contract.Position) contract.FenceDecision { return contract.FenceRun })
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, sub.Stop()) })
 }
 
 func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
@@ -68,7 +80,7 @@ func TestWorkTravelsThroughTheStages(t *testing.T) {
 	body := []byte(`{"model": "m", "n":1.0}`)
 	analyzer, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
 		w.Request.Decision = &contract.Decision{Model: "m", Configured: true}
-		if err := w.Forward(ctx, subject.Enriched); err != nil {
+		if err := w.Forward(ctx, nil); err != nil {
 			w.Retry(time.Second)
 		}
 	})
@@ -82,8 +94,8 @@ func TestWorkTravelsThroughTheStages(t *testing.T) {
 	require.NoError(t, err)
 	defer stop(t, dispatcher)
 
-	sent := request("r1")
-	require.NoError(t, b.PublishWork(t.Context(), subject.Received, sent, body))
+	sent := request("r1", contract.StageReceived, contract.StageEnriched)
+	require.NoError(t, b.PublishWork(t.Context(), sent, body))
 	w := receive(t, got)
 	require.Equal(t, body, w.Body)
 	require.Equal(t, uint64(1), w.Delivery)
@@ -107,7 +119,7 @@ func TestLargeBodyIsOffloaded(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer stop(t, c)
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("big"), body))
+	require.NoError(t, b.PublishWork(t.Context(), request("big"), body))
 	require.True(t, bytes.Equal(body, receive(t, got)))
 }
 
@@ -116,9 +128,9 @@ func TestPublishIsIdempotent(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	for range 3 {
-		require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("same"), []byte("{}")))
+		require.NoError(t, b.PublishWork(t.Context(), request("same"), []byte("{}")))
 	}
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("last"), []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), request("last"), []byte("{}")))
 	ids := make(chan string, 4)
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 1}, func(_ context.Context, w *bus.Work) {
 		ids <- w.Request.ID
@@ -130,31 +142,34 @@ func TestPublishIsIdempotent(t *testing.T) {
 	require.Equal(t, "last", receive(t, ids))
 }
 
-// R-011: a handler that takes longer than AckWait keeps its message.
+// R-011, R-402: a handler that takes longer than AckWait keeps its message, and the ingress hears of it.
 func TestLongWorkIsNotRedelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	var calls, beats atomic.Int64
+	var calls atomic.Int64
+	frames := collectFrames(t, b, "i1")
 	done := make(chan struct{})
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
 		calls.Add(1)
-		w.OnWorking(func() { beats.Add(1) })
 		<-time.After(topology.AckWait + topology.AckWait/2)
 		w.Done()
 		close(done)
 	})
 	require.NoError(t, err)
 	defer stop(t, c)
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("slow"), []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), request("slow"), []byte("{}")))
 	receive(t, done)
 	require.Equal(t, int64(1), calls.Load())
-	require.GreaterOrEqual(t, beats.Load(), int64(2))
+	for range 2 {
+		require.Equal(t, contract.Frame{Kind: contract.FrameWorking, Position: contract.Position{Stage: contract.StageEnriched, Delivery: 1}, Payload: []byte{}}, receive(t, frames))
+	}
 }
 
 // A handler that panics or forgets to settle does not lose the request.
 func TestUnsettledWorkComesBack(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	letRun(t, b)
 	deliveries := make(chan uint64, 3)
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
 		deliveries <- w.Delivery
@@ -168,7 +183,7 @@ func TestUnsettledWorkComesBack(t *testing.T) {
 	})
 	require.NoError(t, err)
 	defer stop(t, c)
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("p"), []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), request("p"), []byte("{}")))
 	for want := range uint64(3) {
 		require.Equal(t, want+1, receive(t, deliveries))
 	}
@@ -186,7 +201,7 @@ func TestStopCancelsHandlersAfterTheLimit(t *testing.T) {
 		w.Retry(0)
 	})
 	require.NoError(t, err)
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("x"), []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), request("x"), []byte("{}")))
 	receive(t, begun)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -286,8 +301,8 @@ func TestFenceAsksTheOwner(t *testing.T) {
 	b := setup(t)
 	_, err := b.Fence(t.Context(), request("r"), 2)
 	require.ErrorIs(t, err, bus.ErrNoOwner)
-	sub, err := b.ServeFence("i1", func(rid string, delivery uint64) contract.FenceDecision {
-		if rid == "r" && delivery == 2 {
+	sub, err := b.ServeFence("i1", func(rid string, at contract.Position) contract.FenceDecision {
+		if rid == "r" && at == (contract.Position{Stage: contract.StageEnriched, Delivery: 2}) {
 			return contract.FenceRun
 		}
 		return contract.FenceStop
@@ -398,8 +413,8 @@ func TestForeignMessagesAreDeadLetters(t *testing.T) {
 	b := setup(t)
 	bad := request("bad")
 	bad.ID = ""
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, bad, []byte("{}")))
-	require.NoError(t, b.PublishWork(t.Context(), subject.Enriched, request("good"), []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), bad, []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), request("good"), []byte("{}")))
 	ids := make(chan string, 4)
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
 		ids <- w.Request.ID

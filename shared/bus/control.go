@@ -155,7 +155,7 @@ const (
 // Fence asks the owner of req whether the delivery counted delivery may run (delivery rule 3). Asking twice for the same delivery gives the
 // same answer.
 func (b *Bus) Fence(ctx context.Context, req *contract.Request, delivery uint64) (contract.FenceDecision, error) {
-	payload := append(binary.AppendUvarint(nil, delivery), req.ID...)
+	payload := append(contract.Position{Stage: req.Slip.Here(), Delivery: delivery}.Append(nil), req.ID...)
 	for range fenceTries {
 		verdict, err := b.fence(ctx, req, payload)
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
@@ -179,13 +179,13 @@ func (b *Bus) fence(ctx context.Context, req *contract.Request, payload []byte) 
 }
 
 // ServeFence answers workers that ask for the requests that ingress owns. handler must not block.
-func (b *Bus) ServeFence(ingress string, handler func(rid string, delivery uint64) contract.FenceDecision) (*Subscription, error) {
+func (b *Bus) ServeFence(ingress string, handler func(rid string, at contract.Position) contract.FenceDecision) (*Subscription, error) {
 	sub, err := b.nc.Subscribe(subject.Fence(ingress), func(m *nats.Msg) {
-		delivery, n := binary.Uvarint(m.Data)
-		if n <= 0 {
+		at, n := contract.ParsePosition(m.Data)
+		if n == 0 {
 			return
 		}
-		_ = m.Respond([]byte(handler(string(m.Data[n:]), delivery)))
+		_ = m.Respond([]byte(handler(string(m.Data[n:]), at)))
 	})
 	if err != nil {
 		return nil, fmt.Errorf("serving the fence: %w", err)

@@ -73,8 +73,11 @@ func Example() {
 		return
 	}
 
-	request := &contract.Request{ID: "r1", Ingress: "ingress-1", Operation: contract.Chat, Surface: contract.SurfaceChat, StartBy: time.Now().Add(time.Minute)}
-	if err := b.PublishWork(ctx, subject.Enriched, request, []byte(`{"model":"my-model"}`)); err != nil {
+	request := &contract.Request{
+		ID: "r1", Slip: contract.Slip{contract.StageEnriched}, Ingress: "ingress-1", Operation: contract.Chat, Surface: contract.SurfaceChat,
+		StartBy: time.Now().Add(time.Minute),
+	}
+	if err := b.PublishWork(ctx, request, []byte(`{"model":"my-model"}`)); err != nil {
 		fmt.Println(err)
 		return
 	}

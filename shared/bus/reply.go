@@ -25,12 +25,12 @@ const (
 // Reply writes the answer to one request as numbered frames. Frames are collected until Flush, so that frames which are ready together
 // travel together. It has one writer; cancellation and credit come from other goroutines.
 type Reply struct {
-	bus      *Bus
-	rid      string
-	subj     string
-	delivery uint64
+	bus  *Bus
+	rid  string
+	subj string
+	at   contract.Position
 
-	mu  sync.Mutex // guards the sequence and the buffer: working frames come from another goroutine
+	mu  sync.Mutex // guards the sequence and the buffer
 	seq uint64
 	buf []byte
 
@@ -41,7 +41,7 @@ type Reply struct {
 // OpenReply begins the answer to req. cancel is called at most once when the client has gone; it must not block. If the client is known
 // to have gone already it is called before OpenReply returns. The caller must Close the reply.
 func (b *Bus) OpenReply(req *contract.Request, delivery uint64, cancel func()) *Reply {
-	r := &Reply{bus: b, rid: req.ID, subj: subject.Reply(req.Ingress, req.ID), delivery: delivery, credit: newCredit()}
+	r := &Reply{bus: b, rid: req.ID, subj: subject.Reply(req.Ingress, req.ID), at: contract.Position{Stage: req.Slip.Here(), Delivery: delivery}, credit: newCredit()}
 	r.buf = *frameBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
 	b.control.add(req.ID, r, cancel)
 	return r
@@ -101,7 +101,7 @@ func (r *Reply) Data(ctx context.Context, p []byte) error {
 
 // add must be called with mu held.
 func (r *Reply) add(kind contract.FrameKind, payload []byte) {
-	r.buf = contract.AppendFrame(r.buf, contract.Frame{Kind: kind, Delivery: r.delivery, Seq: r.seq, Payload: payload})
+	r.buf = contract.AppendFrame(r.buf, contract.Frame{Kind: kind, Position: r.at, Seq: r.seq, Payload: payload})
 	r.seq++
 }
 
@@ -116,15 +116,6 @@ func (r *Reply) Flush() error {
 	r.buf = r.buf[:0]
 	if err != nil {
 		return fmt.Errorf("sending reply frames: %w", err)
-	}
-	return nil
-}
-
-// Working tells the ingress that a worker has the request and is alive.
-func (r *Reply) Working() error {
-	frame := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameWorking, Delivery: r.delivery})
-	if err := r.bus.nc.Publish(r.subj, frame); err != nil {
-		return fmt.Errorf("sending a working frame: %w", err)
 	}
 	return nil
 }

@@ -31,18 +31,30 @@ var traceContext propagation.TraceContext
 // traceHeader is where Inject puts the trace of a message, if it has one.
 const traceHeader = "Traceparent"
 
-// PublishWork hands a request to the stage that reads subj and returns when the server has it. The message id is the request id and the
+// PublishWork hands a request to the first stage of its slip and returns when the server has it. The message id is the request id and the
 // stage, so that a repeated publish is stored once (delivery rule 1). body is not kept.
-func (b *Bus) PublishWork(ctx context.Context, subj string, req *contract.Request, body []byte) error {
-	msg := &nats.Msg{Subject: subj, Header: req.Header(), Data: body}
-	if len(body) > b.maxInline {
-		if err := b.storeBody(ctx, req.ID, body); err != nil {
-			return err
-		}
-		msg.Header[contract.HeaderBody] = []string{req.ID}
-		msg.Data = nil
+func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byte) error {
+	msg, err := b.workMessage(ctx, req, body)
+	if err != nil {
+		return err
 	}
 	return b.publishWork(ctx, msg, req.ID)
+}
+
+// workMessage makes the message for the first stage of the slip. A body above the payload limit is stored under a name of its own for each
+// stage: a redelivery of the stage before must find what it got.
+func (b *Bus) workMessage(ctx context.Context, req *contract.Request, body []byte) (*nats.Msg, error) {
+	stage := string(req.Slip.Here())
+	msg := &nats.Msg{Subject: subject.Work(stage), Header: req.Header(), Data: body}
+	if len(body) > b.maxInline {
+		name := req.ID + "." + stage
+		if err := b.storeBody(ctx, name, body); err != nil {
+			return nil, err
+		}
+		msg.Header[contract.HeaderBody] = []string{name}
+		msg.Data = nil
+	}
+	return msg, nil
 }
 
 func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error {
@@ -65,28 +77,19 @@ func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error 
 	}
 }
 
-// Work is one delivery of a request to a stage. The handler settles it with exactly one of Done, Retry, Drop or Dead; later calls do
-// nothing. Until then the bus reports progress for it.
+// Work is one delivery of a request to a stage. The handler settles it with exactly one of Done, Retry, Drop, Dead or Forward; later calls do
+// nothing. Until then the bus keeps other workers away from it and tells the ingress that it is worked on.
 type Work struct {
 	Request  *contract.Request
-	Body     []byte // the client's body; valid until the work is settled, not to be changed
+	Body     []byte // valid until the work is settled, not to be changed
 	Delivery uint64 // delivery count, from 1
 
-	bus       *Bus
-	msg       jetstream.Msg
-	offloaded bool // the body was offloaded to the object store
-	begun     time.Time
-	settled   atomic.Bool
-	onWorking atomic.Pointer[func()]
-}
-
-// OnWorking registers fn to be called with each progress report, about every third of AckWait, until the handler returns.
-func (w *Work) OnWorking(fn func()) { w.onWorking.Store(&fn) }
-
-func (w *Work) working() {
-	if fn := w.onWorking.Load(); fn != nil {
-		(*fn)()
-	}
+	bus     *Bus
+	msg     jetstream.Msg
+	object  string // name of the body in the object store, "" for a body inside the message
+	begun   time.Time
+	granted atomic.Bool // the handler may run, or runs
+	settled atomic.Bool
 }
 
 // Done says that the stage has finished with the message.
@@ -107,18 +110,34 @@ func (w *Work) Dead(ctx context.Context, stage, reason string) error {
 	return err
 }
 
-// Forward publishes the body with the current envelope to the next stage, waits until the server has it, and then settles the message
-// (delivery rule 1).
-func (w *Work) Forward(ctx context.Context, subj string) error {
-	msg := &nats.Msg{Subject: subj, Header: w.Request.Header(), Data: w.Body}
-	if w.offloaded {
-		msg.Header[contract.HeaderBody] = w.msg.Headers()[contract.HeaderBody]
+// Forward hands the request with its envelope as it is now to the next stage of the slip, which has the whole queue timeout to begin,
+// and then settles the message (delivery rule 1). body is the edited body, or nil if the stage has not changed it. A stage makes the same edit
+// of its own input at each delivery, so that it does not matter which of them is forwarded.
+func (w *Work) Forward(ctx context.Context, body []byte) error {
+	next := *w.Request
+	next.Slip = next.Slip[1:]
+	if next.QueueTimeout > 0 {
+		next.StartBy = time.Now().Add(next.QueueTimeout)
+	}
+	msg := &nats.Msg{Subject: subject.Work(string(next.Slip.Here())), Header: next.Header(), Data: w.Body}
+	switch {
+	case body != nil:
+		var err error
+		if msg, err = w.bus.workMessage(ctx, &next, body); err != nil {
+			return err
+		}
+	case w.object != "":
+		msg.Header[contract.HeaderBody] = []string{w.object}
 		msg.Data = nil
 	}
-	if err := w.bus.publishWork(ctx, msg, w.Request.ID); err != nil {
+	if err := w.bus.publishWork(ctx, msg, next.ID); err != nil {
 		return err
 	}
+	w.bus.sign(&next, contract.FrameQueued, 0)
 	w.Done()
+	if body != nil {
+		w.discard(ctx)
+	}
 	return nil
 }
 
@@ -133,8 +152,12 @@ func (w *Work) settle(how func(jetstream.Msg) error) {
 
 // WorkConfig says which stage's messages to consume and how many at once.
 type WorkConfig struct {
-	Consumer    string // topology.Analyzer, topology.Enricher or topology.Dispatcher
+	Consumer    string // name of the stage's consumer in package topology
 	MaxInFlight int    // requests handled at the same time; more wait in the stream
+
+	// Refused is told of a delivery that the handler does not get because nobody waits for its answer: it came too late, or it is a redelivery
+	// that must not run (delivery rule 3). It does not settle the work. It may be nil.
+	Refused func(ctx context.Context, w *Work)
 }
 
 // Consumer runs a handler over the messages of one stage.
@@ -247,11 +270,16 @@ func (c *Consumer) open(msg jetstream.Msg) (*Work, error) {
 	if err != nil {
 		return nil, err
 	}
+	if msg.Subject() != subject.Work(string(req.Slip.Here())) {
+		return nil, fmt.Errorf("%w: the slip says %s", contract.ErrNotARequest, req.Slip.Here())
+	}
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, fmt.Errorf("reading the delivery count: %w", err)
 	}
-	return &Work{Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, msg: msg, begun: time.Now()}, nil
+	return &Work{
+		Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, msg: msg, object: first(msg.Headers()[contract.HeaderBody]), begun: time.Now(),
+	}, nil
 }
 
 // refuse puts away a message that no worker will ever understand.
@@ -277,20 +305,49 @@ func (c *Consumer) handle(w *Work) {
 	if len(w.msg.Headers()[traceHeader]) > 0 {
 		ctx = traceContext.Extract(ctx, propagation.HeaderCarrier(w.msg.Headers()))
 	}
-	if name := first(w.msg.Headers()[contract.HeaderBody]); name != "" {
-		body, err := c.bus.loadBody(ctx, name)
+	if !c.admit(ctx, w) {
+		return
+	}
+	w.granted.Store(true)
+	if w.object != "" {
+		body, err := c.bus.loadBody(ctx, w.object)
 		if err != nil {
 			c.bus.log.Error("loading a body", slog.String("rid", w.Request.ID), slog.Any("error", err))
 			w.Retry(time.Second)
 			return
 		}
-		w.Body, w.offloaded = body, true
+		w.Body = body
 	}
 	c.handler(ctx, w)
 	if !w.settled.Load() {
 		c.bus.log.Error("handler left a message unsettled", slog.String("rid", w.Request.ID))
 		w.Retry(time.Second)
 	}
+}
+
+// admit says whether the handler may have a delivery: the first one unless it is late, a later one if the ingress that owns the request agrees
+// (delivery rule 3). When it is false the delivery is settled.
+func (c *Consumer) admit(ctx context.Context, w *Work) bool {
+	if w.Delivery == 1 {
+		if !time.Now().After(w.Request.StartBy) {
+			return true
+		}
+	} else {
+		switch decision, err := c.bus.Fence(ctx, w.Request, w.Delivery); {
+		case err == nil && decision == contract.FenceRun:
+			return true
+		case err != nil && !errors.Is(err, ErrNoOwner):
+			c.bus.log.Warn("asking the owner of a redelivered request", slog.String("rid", w.Request.ID), slog.Any("error", err))
+			w.Retry(time.Second)
+			return false
+		}
+	}
+	if c.cfg.Refused != nil {
+		c.cfg.Refused(ctx, w)
+	}
+	w.Drop()
+	w.discard(ctx)
+	return false
 }
 
 func (c *Consumer) track(w *Work) {
@@ -312,7 +369,7 @@ func (c *Consumer) InFlight() int {
 	return len(c.inFlight)
 }
 
-// reportProgress renews the lease of every message under way each third of AckWait (delivery rule 2).
+// reportProgress renews the lease of every message under way each third of AckWait (delivery rule 2), and tells the ingress.
 func (c *Consumer) reportProgress() {
 	ticker := time.NewTicker(topology.AckWait / 3)
 	defer ticker.Stop()
@@ -322,12 +379,23 @@ func (c *Consumer) reportProgress() {
 			return
 		case now := <-ticker.C:
 			for _, w := range c.older(now.Add(-topology.AckWait / 6)) {
-				if !w.settled.Load() {
-					_ = w.msg.InProgress()
+				if w.settled.Load() {
+					continue
 				}
-				w.working()
+				_ = w.msg.InProgress()
+				if w.granted.Load() {
+					c.bus.sign(w.Request, contract.FrameWorking, w.Delivery)
+				}
 			}
 		}
+	}
+}
+
+// sign sends the ingress a sign of life about the first stage of a request's slip.
+func (b *Bus) sign(req *contract.Request, kind contract.FrameKind, delivery uint64) {
+	f := contract.Frame{Kind: kind, Position: contract.Position{Stage: req.Slip.Here(), Delivery: delivery}}
+	if err := b.nc.Publish(subject.Reply(req.Ingress, req.ID), contract.AppendFrame(nil, f)); err != nil {
+		b.log.Debug("sending a sign of life", slog.String("rid", req.ID), slog.Any("error", err))
 	}
 }
 

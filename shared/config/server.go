@@ -46,7 +46,7 @@ func (s *Server) settings() []setting {
 		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, of any scheme, such "+
 			"as `https://app.example`, `http://localhost:*` (any port), `vscode-webview://*` (any host, not for http), `\"null\"`, or `*` for all, which needs "+
 			"`client_keys`. Never for `/v1/admin`"),
-		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker takes within this time gets 503 with `Retry-After`"),
+		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker of a stage takes within this time gets 503 with `Retry-After`"),
 		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+
 			"before it closes the port: the time that a load balancer needs to notice"),
 		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running answers may go on after that"),

@@ -48,8 +48,9 @@ type Attempt struct {
 
 // Log is the fact of an event worth keeping in the database (R-336). It never holds prompts, answers or keys.
 type Log struct {
-	Level     string          `json:"level"`    // INFO | WARNING | ERROR
-	Category  string          `json:"category"` // ROUTING | WEB_ENRICH | LLM_EXECUTION | AGENT_EXECUTION
+	ID        string          `json:"id,omitempty"` // of the event: another one with this id is the same event; "" = its content says which it is
+	Level     string          `json:"level"`        // INFO | WARNING | ERROR
+	Category  string          `json:"category"`     // ROUTING | WEB_ENRICH | LLM_EXECUTION | AGENT_EXECUTION
 	Message   string          `json:"message"`
 	RequestID string          `json:"request_id,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`

@@ -10,21 +10,22 @@ import (
 // FrameKind is the first byte of a reply frame.
 type FrameKind byte
 
-// Kinds of reply frames. An answer is one head, any number of data frames and one end, in this order; working frames may come anywhere
-// and say only that a worker has the request and is alive.
+// Kinds of reply frames. An answer is one head, any number of data frames and one end, in this order. The others are not numbered and may come
+// anywhere: they are signs of life.
 const (
 	FrameHead    FrameKind = 'h' // JSON of Head; committed: nothing may be taken back after it (R-121)
 	FrameData    FrameKind = 'd' // bytes of the response body
 	FrameEnd     FrameKind = 'e' // JSON of End
-	FrameWorking FrameKind = 'w' // empty; not numbered
+	FrameWorking FrameKind = 'w' // empty: a worker has the request and is alive
+	FrameQueued  FrameKind = 'q' // empty: the stage before has finished, the request waits for a worker of this one
 )
 
 // Frame is one step of an answer on its way from a worker to the ingress.
 type Frame struct {
-	Kind     FrameKind
-	Delivery uint64 // delivery count of the work message; frames of fenced deliveries are ignored
-	Seq      uint64 // 0, 1, 2, ... per delivery; a gap is an error, never a silent hole
-	Payload  []byte
+	Kind FrameKind
+	Position
+	Seq     uint64 // 0, 1, 2, ... per position; a gap is an error, never a silent hole
+	Payload []byte
 }
 
 // Head is the status line and the headers of the answer.
@@ -45,11 +46,10 @@ type End struct {
 	Outcome string `json:"outcome"`
 }
 
-// AppendFrame adds one encoded frame to dst: kind, then delivery, sequence and payload length as uvarints, then the payload. One message
-// may hold several frames.
+// AppendFrame adds one encoded frame to dst: kind, position, sequence and payload length as uvarints, then the payload. One message may hold
+// several frames.
 func AppendFrame(dst []byte, f Frame) []byte {
-	dst = append(dst, byte(f.Kind))
-	dst = binary.AppendUvarint(dst, f.Delivery)
+	dst = f.Append(append(dst, byte(f.Kind)))
 	dst = binary.AppendUvarint(dst, f.Seq)
 	dst = binary.AppendUvarint(dst, uint64(len(f.Payload)))
 	return append(dst, f.Payload...)
@@ -78,13 +78,17 @@ func Frames(msg []byte) iter.Seq2[Frame, error] {
 func decodeFrame(msg []byte) (Frame, int, error) {
 	f := Frame{Kind: FrameKind(msg[0])}
 	switch f.Kind {
-	case FrameHead, FrameData, FrameEnd, FrameWorking:
+	case FrameHead, FrameData, FrameEnd, FrameWorking, FrameQueued:
 	default:
 		return f, 0, fmt.Errorf("%w: kind %#x", ErrBadFrame, msg[0])
 	}
-	pos := 1
+	var n int
+	if f.Position, n = ParsePosition(msg[1:]); n == 0 {
+		return f, 0, fmt.Errorf("%w: no position", ErrBadFrame)
+	}
+	pos := 1 + n
 	var size uint64
-	for _, field := range []*uint64{&f.Delivery, &f.Seq, &size} {
+	for _, field := range []*uint64{&f.Seq, &size} {
 		v, n := binary.Uvarint(msg[pos:])
 		if n <= 0 {
 			return f, 0, fmt.Errorf("%w: number at byte %d", ErrBadFrame, pos)

@@ -10,6 +10,11 @@ import (
 	"hydrallm/shared/contract"
 )
 
+// at is the position of a delivery to the dispatcher.
+func at(delivery uint64) contract.Position {
+	return contract.Position{Stage: contract.StageEnriched, Delivery: delivery}
+}
+
 func frames(msg []byte) ([]contract.Frame, error) {
 	var list []contract.Frame
 	for f, err := range contract.Frames(msg) {
@@ -24,10 +29,11 @@ func frames(msg []byte) ([]contract.Frame, error) {
 func TestFramesSurviveTheWay(t *testing.T) {
 	t.Parallel()
 	sent := []contract.Frame{
-		{Kind: contract.FrameWorking, Delivery: 1, Payload: []byte{}},
-		{Kind: contract.FrameHead, Delivery: 3, Payload: []byte(`{"status":200}`)},
-		{Kind: contract.FrameData, Delivery: math.MaxUint64, Seq: 1 << 40, Payload: bytes.Repeat([]byte{0xff}, 300)},
-		{Kind: contract.FrameEnd, Seq: 2, Payload: []byte(`{"outcome":"success"}`)},
+		{Kind: contract.FrameWorking, Position: at(1), Payload: []byte{}},
+		{Kind: contract.FrameHead, Position: at(3), Payload: []byte(`{"status":200}`)},
+		{Kind: contract.FrameData, Position: at(math.MaxUint64), Seq: 1 << 40, Payload: bytes.Repeat([]byte{0xff}, 300)},
+		{Kind: contract.FrameQueued, Position: contract.Position{Stage: contract.StageSession}, Payload: []byte{}},
+		{Kind: contract.FrameEnd, Position: at(3), Seq: 2, Payload: []byte(`{"outcome":"success"}`)},
 	}
 	var msg []byte
 	for _, f := range sent {
@@ -40,8 +46,8 @@ func TestFramesSurviveTheWay(t *testing.T) {
 
 func TestReadingMayStopEarly(t *testing.T) {
 	t.Parallel()
-	msg := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Payload: []byte("a")})
-	msg = contract.AppendFrame(msg, contract.Frame{Kind: contract.FrameData, Payload: []byte("b")})
+	msg := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Position: at(1), Payload: []byte("a")})
+	msg = contract.AppendFrame(msg, contract.Frame{Kind: contract.FrameData, Position: at(1), Payload: []byte("b")})
 	for f, err := range contract.Frames(msg) {
 		require.NoError(t, err)
 		require.Equal(t, "a", string(f.Payload))
@@ -51,17 +57,20 @@ func TestReadingMayStopEarly(t *testing.T) {
 
 func TestMalformedFrames(t *testing.T) {
 	t.Parallel()
-	whole := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Delivery: 1, Seq: 300, Payload: []byte("payload")})
+	whole := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameData, Position: at(1), Seq: 300, Payload: []byte("payload")})
 	tests := map[string]struct {
 		msg  []byte
 		good int
 	}{
 		"unknown kind":             {[]byte("x\x00\x00\x00"), 0},
 		"only the kind":            {[]byte("d"), 0},
-		"number without end":       {[]byte{'d', 0x80}, 0},
-		"number above 64 bits":     {append([]byte{'d'}, bytes.Repeat([]byte{0xff}, 11)...), 0},
+		"no delivery":              {[]byte{'d', 3}, 0},
+		"unknown stage":            {[]byte("d\x04\x00\x00\x00"), 0},
+		"number without end":       {[]byte{'d', 3, 0x80}, 0},
+		"delivery above 64 bits":   {append([]byte{'d', 3}, bytes.Repeat([]byte{0xff}, 11)...), 0},
+		"number above 64 bits":     {append([]byte{'d', 3, 1}, bytes.Repeat([]byte{0xff}, 11)...), 0},
 		"payload cut":              {whole[:len(whole)-1], 0},
-		"size beyond the message":  {[]byte{'d', 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 0},
+		"size beyond the message":  {[]byte{'d', 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}, 0},
 		"garbage after good frame": {append(bytes.Clone(whole), 'x'), 1},
 	}
 	for name, tt := range tests {
@@ -77,8 +86,8 @@ func TestMalformedFrames(t *testing.T) {
 // Whatever bytes come, reading ends, payloads lie inside the message, and what was read can be written again to the same effect.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{})
-	f.Add(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameEnd, Delivery: 2, Seq: 9, Payload: []byte("{}")}))
-	f.Add(contract.AppendFrame(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameHead}), contract.Frame{Kind: contract.FrameData, Payload: []byte("x")}))
+	f.Add(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameEnd, Position: at(2), Seq: 9, Payload: []byte("{}")}))
+	f.Add(contract.AppendFrame(contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameHead, Position: at(1)}), contract.Frame{Kind: contract.FrameData, Position: at(1), Payload: []byte("x")}))
 	f.Add([]byte{'d', 0xff, 0xff})
 	f.Fuzz(func(t *testing.T, msg []byte) {
 		got, err := frames(msg)
@@ -104,7 +113,7 @@ func BenchmarkFrames(b *testing.B) {
 	var buf []byte
 	b.ReportAllocs()
 	for b.Loop() {
-		buf = contract.AppendFrame(buf[:0], contract.Frame{Kind: contract.FrameData, Delivery: 1, Seq: 1000, Payload: payload})
+		buf = contract.AppendFrame(buf[:0], contract.Frame{Kind: contract.FrameData, Position: at(1), Seq: 1000, Payload: payload})
 		for _, err := range contract.Frames(buf) {
 			if err != nil {
 				b.Fatal(err)

@@ -5,6 +5,7 @@ package contract
 import (
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 // Header names of work messages.
 const (
 	HeaderRequestID = "Hydra-Request-Id"
-	HeaderDeadline  = "Hydra-Deadline" // Unix milliseconds by which a worker must have taken the request
+	HeaderDeadline  = "Hydra-Deadline" // Unix milliseconds by which a worker of the stage must have taken the request
 	HeaderRequest   = "Hydra-Request"  // the rest of Request, as JSON
 	HeaderBody      = "Hydra-Body"     // object name of a body that is offloaded to the object store
 )
@@ -35,24 +36,57 @@ type Surface string
 // Surfaces.
 const SurfaceChat Surface = "chat" // Chat Completions
 
-// Request is the envelope of a work message: everything the pipeline knows about a request except the client's body, which is the payload
-// and stays as the client sent it (R-024..R-030).
+// Request is the envelope of a work message: everything the pipeline knows about a request except its body, which is the payload. The ingress
+// reads what stages want to know from the body once and writes it here.
 type Request struct {
-	ID      string
-	StartBy time.Time // no worker may begin later; the ingress has answered 503 by then
+	ID           string
+	StartBy      time.Time     // no worker of this stage may begin later; the ingress has answered 503 by then
+	QueueTimeout time.Duration // how long the request may wait for each stage (R-402)
+	Slip         Slip          // the stages that still have something to do (R-400)
 
 	Ingress      string // id of the ingress that owns the client's connection
+	Principal    string // who asks (R-405)
 	Operation    Operation
 	Surface      Surface
 	Model        string
 	Stream       bool
 	IncludeUsage bool // stream_options.include_usage
-	SessionID    string
 	ReceivedAt   time.Time
-	Decision     *Decision // set by the analyzer
+	Traits       Traits
+	Decision     *Decision // made by the ingress for a configured model, else by the analyzer
+
+	// Fields that only the gateway knows (R-024).
+	SessionID       string
+	ForkFrom        string
+	CompressContext *bool // nil = the setting
+	Web             Web
 }
 
-// Decision is what the analyzer decided; later stages never change it (R-002, R-093). A configured model has neither Provider nor Agent; every
+// Principals that are no client key (R-405).
+const (
+	PrincipalAnonymous = "anonymous" // the gateway has no client keys
+	PrincipalAdmin     = "admin"     // the admin key was given; sees everything
+)
+
+// Traits is what the ingress found in the body of a request (R-403). A stage that edits the body adds what it put in.
+type Traits struct {
+	Tokens   int64 // estimated size (R-089)
+	Images   bool  // it holds images (R-088)
+	Tools    bool  // the client offers tools
+	UserText bool  // the last message is the user's and holds text
+}
+
+// Web is what a client wants from the web.
+type Web struct {
+	Search bool   // has_search: search in any case
+	Fetch  string // web_fetch: fetch this URL
+	Auto   *bool  // auto_web_fetch: fetch what the text names; nil = the setting
+}
+
+// Asked says whether the client asks for text from the web by a field of its request.
+func (w Web) Asked() bool { return w.Search || w.Fetch != "" || w.Auto != nil && *w.Auto }
+
+// Decision says what is to serve a request; later stages never change it (R-002, R-093). A configured model has neither Provider nor Agent; every
 // other request has one of them, the one to call first.
 type Decision struct {
 	Provider    string // id of the provider to call first
@@ -66,6 +100,12 @@ type Decision struct {
 	Images      bool   // the request holds images (R-088)
 	Search      bool   // the client asks for a web search (R-093)
 	Tokens      int64  // estimated size of the request (R-089)
+}
+
+// ConfiguredModel is the decision for a request that names a model of the configuration, but for what the request holds. Such a name matches
+// exactly and shadows all others (R-070), so that nothing else has to be known to decide (R-401).
+func ConfiguredModel(name string) Decision {
+	return Decision{Model: name, Reason: ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}
 }
 
 // Routing reasons (R-091).
@@ -109,18 +149,30 @@ func (r *Request) Header() map[string][]string {
 	}
 }
 
-// appendJSON writes the envelope. It is on the way of every request three times, so that reflection would show.
+// appendJSON writes the envelope. It is on the way of every request, so that reflection would show.
 func (r *Request) appendJSON(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"ingress":`...), r.Ingress)
 	dst = rawjson.AppendString(append(dst, `,"operation":`...), string(r.Operation))
 	dst = rawjson.AppendString(append(dst, `,"surface":`...), string(r.Surface))
+	dst = r.Slip.appendJSON(append(dst, `,"slip":`...))
+	dst = appendInt(dst, "queue_ms", r.QueueTimeout.Milliseconds())
 	if !r.ReceivedAt.IsZero() {
 		dst = strconv.AppendInt(append(dst, `,"received_at":`...), r.ReceivedAt.UnixNano(), 10)
 	}
+	dst = appendText(dst, "principal", r.Principal)
 	dst = appendText(dst, "model", r.Model)
-	dst = appendText(dst, "session_id", r.SessionID)
 	dst = appendTrue(dst, "stream", r.Stream)
 	dst = appendTrue(dst, "include_usage", r.IncludeUsage)
+	dst = appendInt(dst, "tokens", r.Traits.Tokens)
+	dst = appendTrue(dst, "images", r.Traits.Images)
+	dst = appendTrue(dst, "tools", r.Traits.Tools)
+	dst = appendTrue(dst, "user_text", r.Traits.UserText)
+	dst = appendText(dst, "session_id", r.SessionID)
+	dst = appendText(dst, "fork_from", r.ForkFrom)
+	dst = appendGiven(dst, "compress_context", r.CompressContext)
+	dst = appendTrue(dst, "has_search", r.Web.Search)
+	dst = appendText(dst, "web_fetch", r.Web.Fetch)
+	dst = appendGiven(dst, "auto_web_fetch", r.Web.Auto)
 	if d := r.Decision; d != nil {
 		dst = d.appendJSON(append(dst, `,"decision":`...))
 	}
@@ -138,10 +190,7 @@ func (d *Decision) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "premium", d.Premium)
 	dst = appendTrue(dst, "images", d.Images)
 	dst = appendTrue(dst, "search", d.Search)
-	if d.Tokens != 0 {
-		dst = strconv.AppendInt(append(dst, `,"tokens":`...), d.Tokens, 10)
-	}
-	return append(dst, '}')
+	return append(appendInt(dst, "tokens", d.Tokens), '}')
 }
 
 func appendText(dst []byte, name, value string) []byte {
@@ -157,6 +206,21 @@ func appendTrue(dst []byte, name string, value bool) []byte {
 		return dst
 	}
 	return append(append(append(dst, `,"`...), name...), `":true`...)
+}
+
+func appendInt(dst []byte, name string, value int64) []byte {
+	if value == 0 {
+		return dst
+	}
+	return strconv.AppendInt(append(append(append(dst, `,"`...), name...), `":`...), value, 10)
+}
+
+// appendGiven appends a boolean unless it is nil.
+func appendGiven(dst []byte, name string, value *bool) []byte {
+	if value == nil {
+		return dst
+	}
+	return strconv.AppendBool(append(append(append(dst, `,"`...), name...), `":`...), *value)
 }
 
 // ErrNotARequest says that a message has no readable request envelope.
@@ -186,6 +250,9 @@ func ParseRequest(h map[string][]string) (*Request, error) {
 	if !r.read(text) {
 		return nil, fmt.Errorf("%w: a member of the request has the wrong type", ErrNotARequest)
 	}
+	if len(r.Slip) == 0 {
+		return nil, fmt.Errorf("%w: no routing slip", ErrNotARequest)
+	}
 	return &r, nil
 }
 
@@ -194,32 +261,64 @@ func ParseRequest(h map[string][]string) (*Request, error) {
 func (r *Request) read(text []byte) bool {
 	ok := true
 	for m := range rawjson.Members(text) {
-		value := m.Value.Of(text)
-		switch string(m.Name()) {
-		case "ingress":
-			ok = readText(&r.Ingress, value) && ok
-		case "operation":
-			ok = readText(&r.Operation, value) && ok
-		case "surface":
-			ok = readText(&r.Surface, value) && ok
-		case "received_at":
-			ns, err := strconv.ParseInt(string(value), 10, 64)
-			ok = err == nil && ok
-			r.ReceivedAt = time.Unix(0, ns).UTC()
-		case "model":
-			ok = readText(&r.Model, value) && ok
-		case "session_id":
-			ok = readText(&r.SessionID, value) && ok
-		case "stream":
-			ok = readBool(&r.Stream, value) && ok
-		case "include_usage":
-			ok = readBool(&r.IncludeUsage, value) && ok
-		case "decision":
-			r.Decision = &Decision{}
-			ok = r.Decision.read(value) && ok
-		}
+		ok = r.readMember(string(m.Name()), m.Value.Of(text)) && ok
 	}
 	return ok
+}
+
+func (r *Request) readMember(name string, value []byte) bool {
+	switch name {
+	case "ingress":
+		return readText(&r.Ingress, value)
+	case "operation":
+		return readText(&r.Operation, value)
+	case "surface":
+		return readText(&r.Surface, value)
+	case "slip":
+		return r.Slip.read(value)
+	case "queue_ms":
+		var ms int64
+		ok := readInt(&ms, value) && ms >= 0 && ms <= math.MaxInt64/int64(time.Millisecond)
+		r.QueueTimeout = time.Duration(ms) * time.Millisecond
+		return ok
+	case "received_at":
+		var ns int64
+		ok := readInt(&ns, value)
+		r.ReceivedAt = time.Unix(0, ns).UTC()
+		return ok
+	case "principal":
+		return readText(&r.Principal, value)
+	case "model":
+		return readText(&r.Model, value)
+	case "stream":
+		return readBool(&r.Stream, value)
+	case "include_usage":
+		return readBool(&r.IncludeUsage, value)
+	case "tokens":
+		return readInt(&r.Traits.Tokens, value)
+	case "images":
+		return readBool(&r.Traits.Images, value)
+	case "tools":
+		return readBool(&r.Traits.Tools, value)
+	case "user_text":
+		return readBool(&r.Traits.UserText, value)
+	case "session_id":
+		return readText(&r.SessionID, value)
+	case "fork_from":
+		return readText(&r.ForkFrom, value)
+	case "compress_context":
+		return readGiven(&r.CompressContext, value)
+	case "has_search":
+		return readBool(&r.Web.Search, value)
+	case "web_fetch":
+		return readText(&r.Web.Fetch, value)
+	case "auto_web_fetch":
+		return readGiven(&r.Web.Auto, value)
+	case "decision":
+		r.Decision = &Decision{}
+		return r.Decision.read(value)
+	}
+	return true
 }
 
 func (d *Decision) read(text []byte) bool {
@@ -248,9 +347,7 @@ func (d *Decision) read(text []byte) bool {
 		case "search":
 			ok = readBool(&d.Search, value) && ok
 		case "tokens":
-			n, err := strconv.ParseInt(string(value), 10, 64)
-			ok = err == nil && ok
-			d.Tokens = n
+			ok = readInt(&d.Tokens, value) && ok
 		}
 	}
 	return ok
@@ -264,4 +361,11 @@ func readText[T ~string](p *T, value []byte) bool {
 func readBool(p *bool, value []byte) bool {
 	*p = string(value) == "true"
 	return *p || string(value) == "false"
+}
+
+func readGiven(p **bool, value []byte) bool {
+	var given bool
+	ok := readBool(&given, value)
+	*p = &given
+	return ok
 }

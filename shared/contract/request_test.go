@@ -1,6 +1,7 @@
 package contract_test
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -9,16 +10,22 @@ import (
 	"hydrallm/shared/contract"
 )
 
+var direct = contract.Slip{contract.StageEnriched}
+
+// R-400, R-403, R-405
 func TestRequestSurvivesTheWay(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 5, 4, 3, 2, 1, 987654321, time.UTC)
 	tests := map[string]contract.Request{
 		"received": {
-			ID: "r1", StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
+			ID: "r1", Slip: contract.Slip{contract.StageSession, contract.StageReceived, contract.StageAnalyzed, contract.StageEnriched},
+			QueueTimeout: 90 * time.Second, Principal: contract.PrincipalAnonymous, ForkFrom: "m\x00", CompressContext: new(false),
+			Traits: contract.Traits{Tokens: math.MaxInt64, Images: true, Tools: true, UserText: true},
+			Web:    contract.Web{Search: true, Fetch: "https://x/?q=\"\n", Auto: new(true)}, StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
 			Model: "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, SessionID: "s", ReceivedAt: at,
 		},
 		"decided": {
-			ID: "r2", StartBy: time.UnixMilli(0), ReceivedAt: at,
+			ID: "r2", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at,
 			Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 		},
 	}
@@ -42,7 +49,7 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 
 func TestParseRequestRefuses(t *testing.T) {
 	t.Parallel()
-	good := func() map[string][]string { return (&contract.Request{ID: "r", Ingress: "i"}).Header() }
+	good := func() map[string][]string { return (&contract.Request{ID: "r", Ingress: "i", Slip: direct}).Header() }
 	tests := map[string]func(h map[string][]string){
 		"no id":             func(h map[string][]string) { delete(h, contract.HeaderRequestID) },
 		"id without values": func(h map[string][]string) { h[contract.HeaderRequestID] = nil },
@@ -51,7 +58,21 @@ func TestParseRequestRefuses(t *testing.T) {
 		"deadline is text":  func(h map[string][]string) { h[contract.HeaderDeadline] = []string{"soon"} },
 		"no envelope":       func(h map[string][]string) { delete(h, contract.HeaderRequest) },
 		"broken envelope":   func(h map[string][]string) { h[contract.HeaderRequest] = []string{"{"} },
+		"no slip":           func(h map[string][]string) { h[contract.HeaderRequest] = []string{`{}`} },
 		"wrong type":        func(h map[string][]string) { h[contract.HeaderRequest] = []string{`{"stream": "yes"}`} },
+	}
+	for name, slip := range map[string]string{
+		"empty slip": `[]`, "slip is text": `"enriched"`, "unknown stage": `["billed","enriched"]`, "stage is a number": `[1]`,
+		"stages out of order": `["analyzed","received","enriched"]`, "a stage twice": `["received","received","enriched"]`,
+		"the last stage is not the dispatcher": `["session","received"]`, "two slips, the last one wrong": `["enriched"],"slip":[]`,
+	} {
+		tests[name] = func(h map[string][]string) { h[contract.HeaderRequest] = []string{`{"slip":` + slip + `}`} }
+	}
+	for name, text := range map[string]string{
+		"queue timeout in words": `{"slip":["enriched"],"queue_ms":"1s"}`, "negative queue timeout": `{"slip":["enriched"],"queue_ms":-1}`,
+		"queue timeout without end": `{"slip":["enriched"],"queue_ms":9223372036854775807}`, "compress_context": `{"slip":["enriched"],"compress_context":null}`,
+	} {
+		tests[name] = func(h map[string][]string) { h[contract.HeaderRequest] = []string{text} }
 	}
 	for name, damage := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -67,9 +88,10 @@ func TestParseRequestRefuses(t *testing.T) {
 }
 
 func FuzzParseRequest(f *testing.F) {
-	h := (&contract.Request{ID: "r", Ingress: "i", Decision: &contract.Decision{Model: "m"}}).Header()
+	h := (&contract.Request{ID: "r", Ingress: "i", Slip: direct, Decision: &contract.Decision{Model: "m"}}).Header()
 	f.Add(h[contract.HeaderRequestID][0], h[contract.HeaderDeadline][0], h[contract.HeaderRequest][0])
 	f.Add("", "", "")
+	f.Add("r", "-1", `{"slip":["received","enriched"],"queue_ms":30000,"auto_web_fetch":false,"tokens":7}`)
 	f.Add("r", "-1", `{"received_at":"x"}`)
 	f.Add("r", "99999999999999999999", `null`)
 	f.Fuzz(func(t *testing.T, id, deadline, envelope string) {

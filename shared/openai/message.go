@@ -29,6 +29,7 @@ func (r *requestScan) message(n int) {
 		return
 	}
 	hasRole, user, empty := false, false, true
+	r.hasText = false
 	for r.s.Member() {
 		switch string(r.s.Key()) {
 		case "role":
@@ -54,6 +55,7 @@ func (r *requestScan) message(n int) {
 	if user {
 		r.lastUser, r.lastEmpty = n, empty
 	}
+	r.UserText = user && r.hasText
 }
 
 // content reads the content of a message: a string, null, a part or an array of parts (R-024). It answers whether there is nothing in it:
@@ -61,8 +63,7 @@ func (r *requestScan) message(n int) {
 func (r *requestScan) content(n int) (empty bool) {
 	switch r.s.Kind() {
 	case '"':
-		value := r.s.Skip()
-		return value.End-value.Start == len(`""`)
+		return r.plainText()
 	case 'n':
 		r.s.Skip()
 		return true
@@ -82,26 +83,45 @@ func (r *requestScan) content(n int) (empty bool) {
 	}
 }
 
+// plainText reads a text and answers whether it is without characters.
+func (r *requestScan) plainText() (empty bool) {
+	value := r.s.Skip()
+	r.weighText(value.Of(r.body))
+	empty = value.End-value.Start == len(`""`)
+	r.hasText = r.hasText || !empty
+	return empty
+}
+
 // part reads one part of a content and answers whether it is a text without characters.
 func (r *requestScan) part() (empty bool) {
+	if r.s.Kind() == '"' {
+		r.plainText()
+		return false
+	}
 	if !r.s.Enter('{') {
 		return false
 	}
-	isText, emptyText := false, true
+	var kind, text rawjson.Span
 	for r.s.Member() {
 		switch string(r.s.Key()) {
 		case "type":
-			kind := r.s.Skip().Of(r.body)
-			isText = rawjson.Is(kind, "text")
+			kind = r.s.Skip()
 		case "text":
-			isString := r.s.Kind() == '"'
-			text := r.s.Skip()
-			emptyText = !isString || text.End-text.Start == len(`""`)
+			text = r.s.Skip()
 		default:
 			r.s.Skip()
 		}
 	}
-	return isText && emptyText
+	if rawjson.Is(kind.Of(r.body), "image_url") {
+		r.Images = true
+		r.weigh(imageTokens)
+		return false
+	}
+	raw := text.Of(r.body)
+	r.weighText(raw)
+	emptyText := len(raw) <= len(`""`) || raw[0] != '"'
+	r.hasText = r.hasText || !emptyText
+	return emptyText && rawjson.Is(kind.Of(r.body), "text")
 }
 
 // toolCalls looks for empty arguments in the tool calls of a message of the history.

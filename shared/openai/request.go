@@ -48,6 +48,11 @@ type Request struct {
 	Choices   int   // n; 1 when absent or senseless
 	MaxTokens int64 // max_completion_tokens, else max_tokens; 0 when neither is a positive number
 
+	Tokens   int64 // estimated size
+	Images   bool  // it holds images
+	Tools    bool  // the client offers tools
+	UserText bool  // the last message is the user's and holds text
+
 	Messages rawjson.Span // the array; zero when there is none and Prompt is used
 	Prompt   rawjson.Span // the string with quotes; zero when absent or null
 
@@ -115,6 +120,7 @@ type requestScan struct {
 	hasMessages bool // a non-empty array
 	lastUser    int  // index of the last message of the user, or -1
 	lastEmpty   bool // whether its content is empty
+	hasText     bool // the content that was read last holds text
 }
 
 func (r *requestScan) scan() error {
@@ -122,6 +128,11 @@ func (r *requestScan) scan() error {
 	if err := r.object(r.member); err != nil {
 		return err
 	}
+	if !r.hasMessages {
+		r.weighText(r.Prompt.Of(r.body))
+		r.UserText = !r.Prompt.IsZero()
+	}
+	r.weigh(r.MaxTokens)
 	return r.checkInput()
 }
 
@@ -184,6 +195,9 @@ func (r *requestScan) member() {
 		r.prompt()
 	case "stream_options":
 		r.streamOptions()
+	case "tools", "functions":
+		once = false
+		r.tools()
 	case "session_id":
 		m.field = fieldGateway
 		r.SessionID = r.text("session_id")
@@ -301,6 +315,17 @@ func (r *requestScan) streamOptions() {
 		} else {
 			r.s.Skip()
 		}
+	}
+}
+
+// tools notes whether there are any.
+func (r *requestScan) tools() {
+	if !r.s.Enter('[') {
+		return
+	}
+	for r.s.Element() {
+		r.s.Skip()
+		r.Tools = true
 	}
 }
 

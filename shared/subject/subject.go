@@ -3,15 +3,13 @@ package subject
 
 import "strings"
 
-// Work subjects, one per pipeline stage. The message waits there for the stage that follows.
-const (
-	Received = "hydra.v1.request.received" // written by the ingress, read by the analyzer
-	Analyzed = "hydra.v1.request.analyzed" // written by the analyzer, read by the enricher
-	Enriched = "hydra.v1.request.enriched" // written by analyzer or enricher, read by the dispatcher
+// AllWork matches the work of every stage.
+const AllWork = workPrefix + ">"
 
-	// AllWork matches every work subject.
-	AllWork = "hydra.v1.request.>"
-)
+const workPrefix = "hydra.v1.request."
+
+// Work is where a request waits for a stage. A stage is a single token.
+func Work(stage string) string { return workPrefix + stage }
 
 // Fact subjects. Facts are statements about something that happened; the session-writer stores them.
 const (

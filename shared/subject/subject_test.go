@@ -12,6 +12,7 @@ import (
 func TestSubjects(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ got, want string }{
+		"work":         {subject.Work("received"), "hydra.v1.request.received"},
 		"reply":        {subject.Reply("i1", "r1"), "hydra.v1.reply.i1.r1"},
 		"replies":      {subject.Replies("i1"), "hydra.v1.reply.i1.*"},
 		"cancel":       {subject.Cancel("r1"), "hydra.v1.cancel.r1"},
@@ -53,9 +54,7 @@ func TestPatternsCoverTheirSubjects(t *testing.T) {
 		subject.Replies("i1"),
 	}
 	tests := map[string]struct{ subj, pattern string }{
-		"received": {subject.Received, subject.AllWork},
-		"analyzed": {subject.Analyzed, subject.AllWork},
-		"enriched": {subject.Enriched, subject.AllWork},
+		"work":     {subject.Work("received"), subject.AllWork},
 		"usage":    {subject.UsageRecorded, subject.AllUsage},
 		"log":      {subject.Log("ROUTING"), subject.AllLogs},
 		"dead":     {subject.Dead("enricher"), subject.AllDead},

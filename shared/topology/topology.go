@@ -12,6 +12,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 )
 
@@ -37,8 +38,9 @@ const (
 	kvMaxBytes    = 64 << 20
 )
 
-// Consumer names, one per stage.
+// Consumer names: one for each stage of the work, one for the facts.
 const (
+	Session       = "session"
 	Analyzer      = "analyzer"
 	Enricher      = "enricher"
 	Dispatcher    = "dispatcher"
@@ -83,15 +85,16 @@ func (c Config) Consumers() map[string][]jetstream.ConsumerConfig {
 	if inFlight == 0 {
 		inFlight = workMaxAcks
 	}
-	work := func(name, filter string) jetstream.ConsumerConfig {
+	work := func(name string, stage contract.Stage) jetstream.ConsumerConfig {
 		return jetstream.ConsumerConfig{
-			Durable: name, FilterSubject: filter, AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
+			Durable: name, FilterSubject: subject.Work(string(stage)), AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
 			MaxAckPending: inFlight, MaxDeliver: -1, MaxWaiting: 4096, Replicas: c.replicas(), MemoryStorage: !c.WorkOnDisk,
 		}
 	}
 	return map[string][]jetstream.ConsumerConfig{
 		subject.WorkStream: {
-			work(Analyzer, subject.Received), work(Enricher, subject.Analyzed), work(Dispatcher, subject.Enriched),
+			work(Session, contract.StageSession), work(Analyzer, contract.StageReceived), work(Enricher, contract.StageAnalyzed),
+			work(Dispatcher, contract.StageEnriched),
 		},
 		subject.FactsStream: {{
 			Durable: SessionWriter, FilterSubjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns},

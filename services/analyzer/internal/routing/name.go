@@ -111,7 +111,7 @@ func (c *choice) alias(name, folded string) (target string, ok bool) {
 // aliased decides as if the client had sent the target, which may be anything but another alias. An alias is a policy of the operator and
 // no wish of the client for this model: it is neither strict nor named, and it does not fail as long as automatic routing works.
 func (c *choice) aliased(name, folded, target string) (contract.Decision, error) {
-	if d, ok := c.Configured(target); ok {
+	if d, ok := c.configuredModel(target); ok {
 		return d, nil
 	}
 	if d, err := c.resolve(strings.TrimSpace(target), false); err == nil {

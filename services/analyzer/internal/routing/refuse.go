@@ -2,32 +2,10 @@ package routing
 
 import (
 	"fmt"
-	"strings"
-	"unicode"
 
 	"hydrallm/shared/config"
 	"hydrallm/shared/fault"
 )
-
-// longestName bounds how much of a name that a client sent is shown.
-const longestName = 200
-
-// Shown is a name that a client sent, fit for messages and logs: cut when it is long, and without characters that can't be seen.
-func Shown(name string) string {
-	n := 0
-	for i := range name {
-		if n++; n > longestName {
-			name = name[:i] + "..."
-			break
-		}
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, name)
-}
 
 func noModel(message string) error {
 	f := fault.New(fault.ModelNotFound, message)
@@ -36,7 +14,7 @@ func noModel(message string) error {
 }
 
 func notFound(name string) error {
-	return noModel(fmt.Sprintf("The model `%s` does not exist", Shown(name)))
+	return noModel(fmt.Sprintf("The model `%s` does not exist", fault.Shown(name)))
 }
 
 // notConfigured refuses a name that leads to a well-known provider that is not there.
@@ -44,14 +22,14 @@ func notConfigured(name, id string) error {
 	if p := (config.Provider{ID: id}); p.Agent() {
 		return noAgent(name, id)
 	}
-	return noModel(fmt.Sprintf("The model `%s` does not exist: the provider %s is not configured", Shown(name), id))
+	return noModel(fmt.Sprintf("The model `%s` does not exist: the provider %s is not configured", fault.Shown(name), id))
 }
 
 func noAgent(name, agent string) error {
 	if agent == "" {
 		return notFound(name)
 	}
-	return noModel(fmt.Sprintf("The model `%s` does not exist: the local agent %s is not configured", Shown(name), Shown(agent)))
+	return noModel(fmt.Sprintf("The model `%s` does not exist: the local agent %s is not configured", fault.Shown(name), fault.Shown(agent)))
 }
 
 func nothingConfigured() error {
@@ -61,5 +39,5 @@ func nothingConfigured() error {
 
 // mustName refuses to choose a model for embeddings: vectors of different models can't be compared.
 func mustName(name string) error {
-	return noModel(fmt.Sprintf("The model `%s` is no embedding model: name one, because vectors of different models can't be mixed", Shown(name)))
+	return noModel(fmt.Sprintf("The model `%s` is no embedding model: name one, because vectors of different models can't be mixed", fault.Shown(name)))
 }

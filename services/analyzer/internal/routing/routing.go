@@ -134,32 +134,33 @@ func (r *Router) lookup(id string) *place {
 	return r.folded[strings.ToLower(id)]
 }
 
-// Configured decides about a request that names a model of the configuration. Such a name matches exactly and shadows all others; its
-// request need not be measured.
-func (r *Router) Configured(model string) (d contract.Decision, ok bool) {
-	if _, ok := r.configured[model]; !ok {
-		return contract.Decision{}, false
-	}
-	return contract.Decision{Model: model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}, true
-}
-
-// Decide says where a request goes. Only a small automatic request takes a turn. The error is a fault for the client: the model does not
-// exist, or nothing is configured that automatic routing could call.
+// Decide says where a request goes. A name of the configuration matches exactly and shadows all others. Only a small automatic request
+// takes a turn. The error is a fault for the client: the model does not exist, or nothing is configured that automatic routing could
+// call.
 func (r *Router) Decide(q Question, s State, turn *atomic.Uint64) (contract.Decision, error) {
-	if d, ok := r.Configured(q.Model); ok {
-		return d, nil
-	}
 	if s.Book == nil {
 		s.Book = modelindex.NewBook()
 	}
 	c := &choice{Router: r, Question: q, State: s, turn: turn}
-	d, err := c.decide()
-	if err != nil || d.Configured {
-		return d, err
+	d, ok := r.configuredModel(q.Model)
+	if !ok {
+		var err error
+		if d, err = c.decide(); err != nil {
+			return d, err
+		}
 	}
 	d.Images, d.Search, d.Tokens = q.Images, q.Search, q.Tokens
-	d.Premium = c.premium(d.Provider, d.Model)
+	if !d.Configured {
+		d.Premium = c.premium(d.Provider, d.Model)
+	}
 	return d, nil
+}
+
+func (r *Router) configuredModel(name string) (d contract.Decision, ok bool) {
+	if _, ok := r.configured[name]; !ok {
+		return contract.Decision{}, false
+	}
+	return contract.ConfiguredModel(name), true
 }
 
 // choice is one decision while it is being made.

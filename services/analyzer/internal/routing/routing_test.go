@@ -196,7 +196,7 @@ func TestConfiguredNames(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}
+			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true, Images: true, Tokens: 5}
 			require.Equal(t, want, d)
 		})
 	}
@@ -213,12 +213,4 @@ func TestDecisionCarriesTheQuestion(t *testing.T) {
 	d, err = vendors().decide(routing.Question{Operation: contract.Chat, Model: "auto", Tokens: 9000, Search: true})
 	require.NoError(t, err)
 	require.Equal(t, contract.Decision{Provider: "gemini", Model: "g-flash", Reason: contract.ReasonTokenCount, Search: true, Tokens: 9000}, d)
-}
-
-func TestShown(t *testing.T) {
-	t.Parallel()
-	require.Equal(t, "имя/a b", routing.Shown("имя/a b"))
-	require.Equal(t, "a\uFFFDb\uFFFD\uFFFDc\uFFFD", routing.Shown("a\nb\x1b\u202ec\xff"))
-	require.Equal(t, strings.Repeat("й", 200)+"...", routing.Shown(strings.Repeat("й", 1<<20)))
-	require.Equal(t, strings.Repeat("й", 200), routing.Shown(strings.Repeat("й", 200)))
 }

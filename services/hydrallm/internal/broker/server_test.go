@@ -36,13 +36,15 @@ func connect(t *testing.T, cfg bus.Config) *bus.Bus {
 	return b
 }
 
-func request(id string) *contract.Request { return &contract.Request{ID: id, Ingress: "i"} }
+func request(id string) *contract.Request {
+	return &contract.Request{ID: id, Ingress: "i", Slip: contract.Slip{contract.StageEnriched}}
+}
 
 func TestServesConnectionsOfTheProcessOnly(t *testing.T) {
 	t.Parallel()
 	s := start(t, broker.Config{StoreDir: t.TempDir()})
 	b := connect(t, bus.Config{InProcess: s})
-	require.NoError(t, b.PublishWork(t.Context(), subject.Received, request("r"), []byte("{}")))
+	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
 	require.NoError(t, b.Close(t.Context()))
 	require.Nil(t, s.Addr())
 }

@@ -2,6 +2,7 @@ package auth_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -13,51 +14,60 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/shared/contract"
 )
 
 const (
-	keyOne = "Client-Key-One"
-	keyTwo = "Client-Key-Two"
+	keyOne   = "Client-Key-One"
+	keyTwo   = "Client-Key-Two"
+	keyAdmin = "Admin-Key"
 )
 
-// AUTH-01, R-382.
+// AUTH-01, R-382, R-405.
 func TestClients(t *testing.T) {
 	t.Parallel()
+	principal := func(key string) string { return fmt.Sprintf("k:%x", sha256.Sum256([]byte(key)))[:len("k:")+16] }
+	one, two := principal(keyOne), principal(keyTwo)
 	tests := map[string]struct {
 		header [][2]string
-		want   bool
+		want   string // the principal, "" = refused
 	}{
-		"bearer":                         {[][2]string{{"Authorization", "Bearer " + keyOne}}, true},
-		"the other key":                  {[][2]string{{"Authorization", "Bearer " + keyTwo}}, true},
-		"scheme in lower case":           {[][2]string{{"Authorization", "bearer " + keyOne}}, true},
-		"two spaces":                     {[][2]string{{"Authorization", "BEARER  " + keyOne + " "}}, true},
-		"a tab":                          {[][2]string{{"Authorization", "Bearer\t" + keyOne}}, true},
-		"x-api-key":                      {[][2]string{{"x-api-key", keyOne}}, true},
-		"api-key":                        {[][2]string{{"API-Key", keyOne}}, true},
-		"all three":                      {[][2]string{{"api-key", keyOne}, {"x-api-key", keyOne}, {"Authorization", "Bearer " + keyOne}}, true},
-		"empty api-key":                  {[][2]string{{"api-key", ""}, {"x-api-key", keyOne}}, false},
-		"api-key and another":            {[][2]string{{"api-key", keyOne}, {"x-api-key", keyTwo}}, false},
-		"the same key twice":             {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", keyOne}}, true},
-		"nothing":                        {nil, false},
-		"other scheme":                   {[][2]string{{"Authorization", "Basic " + keyOne}}, false},
-		"scheme only":                    {[][2]string{{"Authorization", "Bearer"}}, false},
-		"scheme and a space":             {[][2]string{{"Authorization", "Bearer "}}, false},
-		"no scheme":                      {[][2]string{{"Authorization", keyOne}}, false},
-		"glued":                          {[][2]string{{"Authorization", "Bearer" + keyOne}}, false},
-		"wrong case of the key":          {[][2]string{{"Authorization", "Bearer client-key-one"}}, false},
-		"part of a key":                  {[][2]string{{"Authorization", "Bearer " + keyOne[:8]}}, false},
-		"more than a key":                {[][2]string{{"Authorization", "Bearer " + keyOne + "x"}}, false},
-		"empty x-api-key":                {[][2]string{{"x-api-key", ""}}, false},
-		"right and wrong":                {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", "wrong"}}, false},
-		"wrong and right":                {[][2]string{{"Authorization", "Bearer wrong"}, {"x-api-key", keyOne}}, false},
-		"two right ones":                 {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", keyTwo}}, false},
-		"two right ones in one name":     {[][2]string{{"Authorization", "Bearer " + keyOne}, {"Authorization", "Bearer " + keyTwo}}, false},
-		"wrong in between":               {[][2]string{{"x-api-key", keyOne}, {"x-api-key", "wrong"}, {"x-api-key", keyOne}}, false},
-		"right key and an empty second":  {[][2]string{{"x-api-key", keyOne}, {"Authorization", ""}}, false},
-		"right key and another's scheme": {[][2]string{{"x-api-key", keyOne}, {"Authorization", "Basic dTpw"}}, false},
+		"bearer":                         {[][2]string{{"Authorization", "Bearer " + keyOne}}, one},
+		"the other key":                  {[][2]string{{"Authorization", "Bearer " + keyTwo}}, two},
+		"scheme in lower case":           {[][2]string{{"Authorization", "bearer " + keyOne}}, one},
+		"two spaces":                     {[][2]string{{"Authorization", "BEARER  " + keyOne + " "}}, one},
+		"a tab":                          {[][2]string{{"Authorization", "Bearer\t" + keyOne}}, one},
+		"x-api-key":                      {[][2]string{{"x-api-key", keyOne}}, one},
+		"api-key":                        {[][2]string{{"API-Key", keyOne}}, one},
+		"all three":                      {[][2]string{{"api-key", keyOne}, {"x-api-key", keyOne}, {"Authorization", "Bearer " + keyOne}}, one},
+		"empty api-key":                  {[][2]string{{"api-key", ""}, {"x-api-key", keyOne}}, ""},
+		"api-key and another":            {[][2]string{{"api-key", keyOne}, {"x-api-key", keyTwo}}, ""},
+		"the same key twice":             {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", keyOne}}, one},
+		"the admin key":                  {[][2]string{{"Authorization", "Bearer " + keyAdmin}}, contract.PrincipalAdmin},
+		"the admin key twice":            {[][2]string{{"Authorization", "Bearer " + keyAdmin}, {"x-api-key", keyAdmin}}, contract.PrincipalAdmin},
+		"the admin key and a client's":   {[][2]string{{"Authorization", "Bearer " + keyAdmin}, {"x-api-key", keyOne}}, ""},
+		"nothing":                        {nil, ""},
+		"other scheme":                   {[][2]string{{"Authorization", "Basic " + keyOne}}, ""},
+		"scheme only":                    {[][2]string{{"Authorization", "Bearer"}}, ""},
+		"scheme and a space":             {[][2]string{{"Authorization", "Bearer "}}, ""},
+		"no scheme":                      {[][2]string{{"Authorization", keyOne}}, ""},
+		"glued":                          {[][2]string{{"Authorization", "Bearer" + keyOne}}, ""},
+		"wrong case of the key":          {[][2]string{{"Authorization", "Bearer client-key-one"}}, ""},
+		"part of a key":                  {[][2]string{{"Authorization", "Bearer " + keyOne[:8]}}, ""},
+		"more than a key":                {[][2]string{{"Authorization", "Bearer " + keyOne + "x"}}, ""},
+		"empty x-api-key":                {[][2]string{{"x-api-key", ""}}, ""},
+		"right and wrong":                {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", "wrong"}}, ""},
+		"wrong and right":                {[][2]string{{"Authorization", "Bearer wrong"}, {"x-api-key", keyOne}}, ""},
+		"two right ones":                 {[][2]string{{"Authorization", "Bearer " + keyOne}, {"x-api-key", keyTwo}}, ""},
+		"two right ones in one name":     {[][2]string{{"Authorization", "Bearer " + keyOne}, {"Authorization", "Bearer " + keyTwo}}, ""},
+		"wrong in between":               {[][2]string{{"x-api-key", keyOne}, {"x-api-key", "wrong"}, {"x-api-key", keyOne}}, ""},
+		"right key and an empty second":  {[][2]string{{"x-api-key", keyOne}, {"Authorization", ""}}, ""},
+		"right key and another's scheme": {[][2]string{{"x-api-key", keyOne}, {"Authorization", "Basic dTpw"}}, ""},
 	}
-	clients := auth.NewClients([]string{keyOne, keyTwo})
-	open := auth.NewClients(nil)
+	admin := auth.NewAdmin(keyAdmin, false, slog.New(slog.DiscardHandler))
+	clients := auth.NewClients([]string{keyOne, keyTwo}, admin)
+	open := auth.NewClients(nil, admin)
+	sealed := auth.NewClients([]string{keyOne, keyTwo}, auth.NewAdmin("", true, slog.New(slog.DiscardHandler)))
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,8 +75,15 @@ func TestClients(t *testing.T) {
 			for _, kv := range tt.header {
 				h.Add(kv[0], kv[1])
 			}
-			require.Equal(t, tt.want, clients.Allow(&h))
-			require.True(t, open.Allow(&h), "without keys everyone may call")
+			got, ok := clients.Identify(&h, here, time.Now())
+			require.Equal(t, tt.want, got)
+			require.Equal(t, tt.want != "", ok)
+			got, ok = open.Identify(&h, here, time.Now())
+			require.True(t, ok, "without keys everyone may call")
+			require.Equal(t, tt.want == contract.PrincipalAdmin, got == contract.PrincipalAdmin)
+			require.Equal(t, tt.want != contract.PrincipalAdmin, got == contract.PrincipalAnonymous)
+			_, ok = sealed.Identify(&h, here, time.Now())
+			require.Equal(t, tt.want != "" && tt.want != contract.PrincipalAdmin, ok, "without an admin key it opens nothing")
 		})
 	}
 }
@@ -153,4 +170,39 @@ func TestAttemptsByNetwork(t *testing.T) {
 	}
 	require.Equal(t, http.StatusTooManyRequests, admin.Check([]byte("secret"), netip.MustParseAddr("2001:db8::1"), now).Status(),
 		"the guilty are not forgotten for the sake of others")
+}
+
+// the admin key can't be guessed on the routes of clients. A wrong key that is sent again and again is no guess, and what clients do
+// closes neither their own routes nor those of operators.
+func TestGuessingTheAdminKeyAsAClient(t *testing.T) {
+	t.Parallel()
+	header := func(key string) *fasthttp.RequestHeader {
+		var h fasthttp.RequestHeader
+		h.Set("Authorization", "Bearer "+key)
+		return &h
+	}
+	for name, keys := range map[string][]string{"with client keys": {keyOne}, "without": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			admin := auth.NewAdmin(keyAdmin, false, slog.New(slog.DiscardHandler))
+			clients := auth.NewClients(keys, admin)
+			now := time.Now()
+			for range 1000 {
+				clients.Identify(header("the same"), here, now)
+			}
+			got, _ := clients.Identify(header(keyAdmin), here, now)
+			require.Equal(t, contract.PrincipalAdmin, got)
+			for i := range 100 {
+				clients.Identify(header(fmt.Sprint("guess", i)), here, now)
+			}
+			got, ok := clients.Identify(header(keyAdmin), here, now)
+			require.NotEqual(t, contract.PrincipalAdmin, got)
+			require.Equal(t, keys == nil, ok)
+			_, ok = clients.Identify(header(keyOne), here, now)
+			require.True(t, ok)
+			require.Nil(t, admin.Check([]byte(keyAdmin), here, now))
+			got, _ = clients.Identify(header(keyAdmin), there, now)
+			require.Equal(t, contract.PrincipalAdmin, got, "others are not affected")
+		})
+	}
 }

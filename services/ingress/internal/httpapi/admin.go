@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
-	"net/netip"
 	"strconv"
 	"time"
 
@@ -23,8 +22,7 @@ const (
 // admin serves the routes of operators. Nothing else of the request is looked at before the key, and there is no CORS.
 func (a *API) admin(x *exchange, path string) error {
 	x.route = routeAdmin
-	from, _ := netip.AddrFromSlice(x.RemoteIP())
-	if f := a.Admin.Check(x.Request.Header.Peek("X-Admin-Key"), from, x.Time()); f != nil {
+	if f := a.Admin.Check(x.Request.Header.Peek("X-Admin-Key"), x.from(), x.Time()); f != nil {
 		return f
 	}
 	switch path {

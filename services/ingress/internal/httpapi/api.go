@@ -18,11 +18,14 @@ import (
 
 // Bus is what the interface needs of the pipeline; *bus.Bus is one.
 type Bus interface {
-	PublishWork(ctx context.Context, subj string, req *contract.Request, body []byte) error
+	PublishWork(ctx context.Context, req *contract.Request, body []byte) error
 	Credit(rid string, consumed uint64) error
 	Query(ctx context.Context, service, op string, question, answer any) error
 	Ready() bool
 }
+
+// Decisions keeps the decisions that are made here; *decisionlog.Log does.
+type Decisions interface{ Note(r *contract.Request) }
 
 // Config is what the interface is made of. All fields but Gatherer and Seal are required.
 type Config struct {
@@ -30,11 +33,14 @@ type Config struct {
 	MaxBody      int    // bytes
 	QueueTimeout time.Duration
 	Models       Models
+	Configured   map[string]struct{} // names of the models of the configuration
+	Stages       []contract.Stage    // optional stages that requests may be sent through: session, analyzed
 	CORSOrigins  []string
 	Version      string
 
 	Bus        Bus
 	Pending    *pending.Table
+	Decisions  Decisions
 	Clients    *auth.Clients
 	Admin      *auth.Admin
 	Dispatcher func() bool                                                     // whether a dispatcher is there

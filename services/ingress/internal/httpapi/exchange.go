@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -39,6 +40,12 @@ func (x *exchange) begin() {
 func (x *exchange) conn() *transport.Conn {
 	c, _ := x.Conn().(*transport.Conn)
 	return c
+}
+
+// from is the address of the client.
+func (x *exchange) from() netip.Addr {
+	from, _ := netip.AddrFromSlice(x.RemoteIP())
+	return from
 }
 
 var contentJSON = []byte("application/json")

@@ -37,6 +37,8 @@ type Metrics struct {
 	received  prometheus.Counter
 	sent      prometheus.Counter
 	failures  map[string]prometheus.Counter
+
+	unrecorded prometheus.Counter
 }
 
 // NewMetrics registers the figures. inFlight gives the number of requests that await their answers.
@@ -53,6 +55,9 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 			Name: "hydrallm_ingress_response_body_bytes_total", Help: "Bytes of answers of the pipeline.",
 		}),
 		failures: map[string]prometheus.Counter{},
+		unrecorded: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "hydrallm_ingress_unrecorded_decisions_total", Help: "Decisions about configured models whose log fact was not stored.",
+		}),
 	}
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydrallm_ingress_requests_total", Help: "Requests by route and class of the status.",
@@ -71,7 +76,7 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hydrallm_ingress_in_flight", Help: "Requests that await their answer or its end.",
 	}, func() float64 { return float64(inFlight()) })
-	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, requests, failures, gauge} {
+	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, m.unrecorded, requests, failures, gauge} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the ingress: %w", err)
 		}
@@ -81,6 +86,9 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 
 // Failed counts a request whose answer did not come to its end.
 func (m *Metrics) Failed(err error) { m.failures[pending.Reason(err)].Inc() }
+
+// Unrecorded counts a decision that is not in the decision log.
+func (m *Metrics) Unrecorded() { m.unrecorded.Inc() }
 
 func (m *Metrics) answered(r route, status int) {
 	m.requests[r][min(max(status/100-1, 0), classCount-1)].Inc()

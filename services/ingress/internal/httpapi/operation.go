@@ -37,7 +37,10 @@ func scanChat(body []byte, req *contract.Request) error {
 	if err != nil {
 		return err
 	}
-	req.Model, req.Stream, req.IncludeUsage, req.SessionID = scan.Model, scan.Stream, scan.IncludeUsage, scan.SessionID
+	req.Model, req.Stream, req.IncludeUsage = scan.Model, scan.Stream, scan.IncludeUsage
+	req.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Tools: scan.Tools, UserText: scan.UserText}
+	req.SessionID, req.ForkFrom, req.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
+	req.Web = contract.Web{Search: scan.HasSearch, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
 	return nil
 }
 

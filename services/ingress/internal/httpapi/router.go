@@ -91,7 +91,8 @@ func (a *API) v1(x *exchange, path string) error {
 		}
 		return a.root(x)
 	}
-	if !a.Clients.Allow(&x.Request.Header) {
+	principal, ok := a.Clients.Identify(&x.Request.Header, x.from(), x.Time())
+	if !ok {
 		x.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
 		return fault.New(fault.Unauthorized, "The API key is missing or wrong")
 	}
@@ -100,7 +101,7 @@ func (a *API) v1(x *exchange, path string) error {
 		if err := x.allow("POST"); err != nil {
 			return err
 		}
-		return a.work(x, op)
+		return a.work(x, op, principal)
 	case x.route == routeModels:
 		if err := x.allow("GET, HEAD"); err != nil {
 			return err

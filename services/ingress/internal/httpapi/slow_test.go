@@ -36,7 +36,7 @@ func server(t *testing.T) net.Conn {
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	api := New(Config{
-		MaxBody: 32 << 20, Clients: auth.NewClients(nil), Admin: auth.NewAdmin("", false, log), Stopping: func() bool { return false },
+		MaxBody: 32 << 20, Clients: auth.NewClients(nil, auth.NewAdmin("", false, slog.New(slog.DiscardHandler))), Admin: auth.NewAdmin("", false, log), Stopping: func() bool { return false },
 		Metrics: metrics, Log: log, Tracer: noop.NewTracerProvider().Tracer(""),
 	})
 	client, conn := net.Pipe()

@@ -16,17 +16,17 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
-	"hydrallm/shared/subject"
 )
 
 const (
 	publishTime = 5 * time.Second // for the server to take a request
 	retryAfter  = time.Second     // after which it makes sense to come back
-	maxName     = 512             // bytes of a model name or session id; they travel in message headers
+	maxName     = 512             // bytes of a model name or an id; they travel in message headers
+	maxURL      = 4096            // bytes of web_fetch, which travels there too
 )
 
 // work hands a request to the pipeline and gives back its answer.
-func (a *API) work(x *exchange, op *operation) error {
+func (a *API) work(x *exchange, op *operation, principal string) error {
 	body, err := upload.Read(x.RequestCtx, a.MaxBody)
 	if err != nil {
 		return err
@@ -37,6 +37,7 @@ func (a *API) work(x *exchange, op *operation) error {
 		upload.Release(body)
 		return err
 	}
+	req.Principal = principal
 	ctx, span := a.startSpan(x, op, req)
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
 	streaming := false
@@ -50,6 +51,9 @@ func (a *API) work(x *exchange, op *operation) error {
 		return err
 	}
 	upload.Release(body)
+	if req.Decision != nil {
+		a.Decisions.Note(req)
+	}
 	streaming, err = a.answer(x, pend, req.ReceivedAt, span)
 	return err
 }
@@ -68,9 +72,15 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 		return nil, tooLong("model")
 	case len(req.SessionID) > maxName:
 		return nil, tooLong("session_id")
+	case len(req.ForkFrom) > maxName:
+		return nil, tooLong("fork_from")
+	case len(req.Web.Fetch) > maxURL:
+		return nil, tooLong("web_fetch")
 	}
 	req.ReceivedAt = time.Now() // the body may have taken its time
+	req.QueueTimeout = a.QueueTimeout
 	req.StartBy = req.ReceivedAt.Add(a.QueueTimeout)
+	a.decide(req)
 	return req, nil
 }
 
@@ -82,7 +92,7 @@ func tooLong(param string) *fault.Fault {
 func (a *API) publish(ctx context.Context, req *contract.Request, body []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, publishTime)
 	defer cancel()
-	if err := a.Bus.PublishWork(ctx, subject.Received, req, body); err != nil {
+	if err := a.Bus.PublishWork(ctx, req, body); err != nil {
 		return &fault.Fault{
 			Kind: fault.Unavailable, Message: "The gateway takes no more requests at the moment", RetryAfter: retryAfter, Cause: err,
 		}
@@ -141,6 +151,8 @@ func lostFault(err error) *fault.Fault {
 	switch {
 	case errors.Is(err, pending.ErrNotTaken):
 		f.Code, f.Message = "queue_timeout", "The gateway is overloaded: no worker took the request in time"
+	case errors.Is(err, pending.ErrDeadline):
+		f.Code, f.Message = "request_deadline", "The request took longer than the gateway allows"
 	case errors.Is(err, pending.ErrStopping):
 		f.Code, f.Message = "stopping", "The gateway is stopping"
 	}

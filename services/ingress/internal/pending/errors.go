@@ -5,6 +5,7 @@ import "errors"
 // Reasons why an answer does not come, or not to its end.
 var (
 	ErrNotTaken  = errors.New("no worker took the request in time")
+	ErrDeadline  = errors.New("stages took longer than the request may take")
 	ErrLost      = errors.New("worker of the request went silent")
 	ErrDied      = errors.New("worker of the request died after the answer had begun")
 	ErrGap       = errors.New("reply frames are missing")
@@ -29,6 +30,7 @@ var reasons = []struct {
 	name string
 }{
 	{ErrNotTaken, "not_taken"},
+	{ErrDeadline, "deadline"},
 	{ErrLost, "lost"},
 	{ErrDied, "died"},
 	{ErrGap, "gap"},

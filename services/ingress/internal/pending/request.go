@@ -23,33 +23,35 @@ const maxQueued = bus.Window + bus.Window/2
 type Request struct {
 	ID string
 
-	client  Client
-	startBy time.Time // when a request that nobody took is given up
+	client Client
+	begun  time.Time
 
 	mu      sync.Mutex
 	changed sync.Cond // on mu: something is there for Head or Next
 
-	delivery uint64 // frames of older deliveries are ignored
-	next     uint64 // sequence number of the next frame of delivery
-	head     []byte // nil until the answer is committed
-	queue    [][]byte
-	queued   int
-	ended    bool
-	err      error
-	ping     bool // the client should get a sign of life
-	pings    bool // the answer is a stream that can carry one
-	working  bool // the worker showed itself without data: it may wait for credit that was lost
+	at      contract.Position // how far the request has come; frames from before are ignored
+	next    uint64            // sequence number of the next frame of this position
+	head    []byte            // nil until the answer is committed
+	queue   [][]byte
+	queued  int
+	ended   bool
+	err     error
+	ping    bool // the client should get a sign of life
+	pings   bool // the answer is a stream that can carry one
+	working bool // the worker showed itself without data: it may wait for credit that was lost
 
 	// For the sweep.
-	heard     bool // a frame came since the last sweep
-	moved     bool // data came since the last sweep
-	taken     bool // a worker has shown itself
+	heard     bool      // a frame of a worker came since the last sweep
+	handedOn  bool      // a stage has handed the request on since the last sweep
+	moved     bool      // data came since the last sweep
+	taken     bool      // a worker of the stage has shown itself
+	startBy   time.Time // when a request that nobody takes is given up
 	lastHeard time.Time
 	lastMoved time.Time
 }
 
 func newRequest(id string, client Client, startBy, now time.Time) *Request {
-	r := &Request{ID: id, client: client, startBy: startBy, lastHeard: now, lastMoved: now}
+	r := &Request{ID: id, client: client, begun: now, startBy: startBy, lastHeard: now, lastMoved: now}
 	r.changed.L = &r.mu
 	return r
 }
@@ -133,18 +135,22 @@ func (r *Request) deliver(msg []byte) (wanted bool, err error) {
 
 // accept must be called with mu held.
 func (r *Request) accept(f contract.Frame) error {
-	if f.Delivery < r.delivery || r.ended {
+	if r.ended {
 		return nil
 	}
-	if f.Kind == contract.FrameWorking {
+	if f.Position != r.at {
+		if r.head != nil || f.Compare(r.at) < 0 {
+			return nil // only one may answer
+		}
+		r.moveTo(f.Position)
+	}
+	switch f.Kind {
+	case contract.FrameQueued:
+		r.heard, r.handedOn = false, true
+		return nil
+	case contract.FrameWorking:
 		r.heard, r.working = true, r.head != nil
 		return nil
-	}
-	if f.Delivery > r.delivery {
-		if r.head != nil {
-			return nil // only one delivery may answer
-		}
-		r.fence(f.Delivery)
 	}
 	r.heard = true
 	switch {
@@ -177,25 +183,27 @@ func (r *Request) enqueue(data []byte) error {
 	return nil
 }
 
-// fence makes delivery the only one that may answer. It must be called with mu held and before the commit.
-func (r *Request) fence(delivery uint64) { r.delivery, r.next = delivery, 0 }
+// moveTo makes a position the only one that may answer. It must be called with mu held and before the commit.
+func (r *Request) moveTo(at contract.Position) { r.at, r.next = at, 0 }
 
-// askFence decides about a redelivery (delivery rule 3). An error means that the request has just failed with it.
-func (r *Request) askFence(delivery uint64) (contract.FenceDecision, error) {
+// fence decides about a redelivery (delivery rule 3). An error means that the request has just failed with it.
+func (r *Request) fence(at contract.Position) (contract.FenceDecision, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case r.err != nil || r.ended:
 		return contract.FenceStop, nil
-	case r.head != nil && delivery > r.delivery:
+	case at.Compare(r.at) < 0:
+		return contract.FenceStop, nil // another worker has it, or a later stage
+	case r.head != nil && at != r.at:
 		// The message came back, so the worker that answers has died.
 		r.failLocked(ErrDied)
 		return contract.FenceStop, ErrDied
-	case r.head != nil || delivery < r.delivery:
+	case r.head != nil:
 		return contract.FenceStop, nil
 	}
 	r.heard = true
-	r.fence(delivery)
+	r.moveTo(at)
 	return contract.FenceRun, nil
 }
 
@@ -230,6 +238,9 @@ func (r *Request) sweep(now time.Time, limits Limits) error {
 	if r.err != nil || r.ended {
 		return nil
 	}
+	if r.handedOn {
+		r.handedOn, r.taken, r.startBy = false, false, now.Add(limits.Queue+limits.Grace)
+	}
 	if r.heard {
 		r.heard, r.taken, r.lastHeard = false, true, now
 	}
@@ -251,6 +262,8 @@ func (r *Request) sweep(now time.Time, limits Limits) error {
 func (r *Request) overdue(now time.Time, limits Limits) error {
 	silent := now.Sub(r.lastHeard)
 	switch {
+	case limits.Total > 0 && r.head == nil && now.Sub(r.begun) > limits.Total+limits.Grace:
+		return ErrDeadline
 	case !r.taken:
 		if now.After(r.startBy) {
 			return ErrNotTaken

@@ -21,8 +21,9 @@ type Canceller interface {
 
 // Limits are the times after which something is done about a silence.
 type Limits struct {
-	Queue     time.Duration // how long a request waits for a worker
-	Grace     time.Duration // how much later the first sign of a worker may come
+	Queue     time.Duration // how long a request waits for a worker of each stage
+	Total     time.Duration // how long the stages have in all until the answer is committed; 0 = for ever
+	Grace     time.Duration // how much later than that something may be heard
 	Silence   time.Duration // how long a worker may be silent
 	Heartbeat time.Duration // how long a stream may be silent before its client gets a sign of life
 }
@@ -109,18 +110,18 @@ func (t *Table) Deliver(rid string, msg []byte) {
 	}
 }
 
-// Fence decides whether the delivery counted delivery may run.
-func (t *Table) Fence(rid string, delivery uint64) contract.FenceDecision {
+// Fence decides whether a redelivery may run.
+func (t *Table) Fence(rid string, at contract.Position) contract.FenceDecision {
 	r := t.find(rid)
 	if r == nil {
 		return contract.FenceStop
 	}
-	verdict, err := r.askFence(delivery)
+	decision, err := r.fence(at)
 	if err != nil {
 		t.report(r, err)
 		t.cancel(rid)
 	}
-	return verdict
+	return decision
 }
 
 // Fail ends r with err and tells whoever works on it to stop.

@@ -63,10 +63,24 @@ func setup() *bench {
 	return b
 }
 
-// f makes a message of one frame.
-func f(kind contract.FrameKind, delivery, seq uint64, payload string) []byte {
-	return contract.AppendFrame(nil, contract.Frame{Kind: kind, Delivery: delivery, Seq: seq, Payload: []byte(payload)})
+// at is the position of a delivery to the dispatcher.
+func at(delivery uint64) contract.Position {
+	return contract.Position{Stage: contract.StageEnriched, Delivery: delivery}
 }
+
+// from makes a message of one frame of any stage.
+func from(stage contract.Stage, kind contract.FrameKind, delivery, seq uint64, payload string) []byte {
+	position := contract.Position{Stage: stage, Delivery: delivery}
+	return contract.AppendFrame(nil, contract.Frame{Kind: kind, Position: position, Seq: seq, Payload: []byte(payload)})
+}
+
+// f makes a message of one frame of the dispatcher.
+func f(kind contract.FrameKind, delivery, seq uint64, payload string) []byte {
+	return from(contract.StageEnriched, kind, delivery, seq, payload)
+}
+
+// queued says that a request waits for a stage.
+func queued(stage contract.Stage) []byte { return from(stage, contract.FrameQueued, 0, 0, "") }
 
 func head(delivery uint64) []byte                { return f(contract.FrameHead, delivery, 0, "{}") }
 func data(delivery, seq uint64, t string) []byte { return f(contract.FrameData, delivery, seq, t) }
@@ -117,6 +131,10 @@ func TestFrames(t *testing.T) {
 		"empty data is data":                     {[][]byte{head(1), data(1, 1, ""), end(1, 2)}, "", nil},
 		"more than the client can be owed":       {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window+bus.Window/2+1)))}, "", pending.ErrOverflow},
 		"as much as a worker may send ahead":     {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window))), end(1, 2)}, string(make([]byte, bus.Window)), nil},
+		"an earlier stage is ignored":            {[][]byte{head(1), from(contract.StageReceived, contract.FrameData, 9, 1, "old"), data(1, 1, "new"), end(1, 2)}, "new", nil},
+		"the answer of an earlier stage":         {[][]byte{from(contract.StageReceived, contract.FrameHead, 2, 0, "{}"), head(1), from(contract.StageReceived, contract.FrameEnd, 2, 1, "{}")}, "", nil},
+		"signs of all stages":                    {[][]byte{queued(contract.StageReceived), from(contract.StageReceived, contract.FrameWorking, 4, 0, ""), queued(contract.StageEnriched), working(), head(1), end(1, 1)}, "", nil},
+		"a sign of an earlier stage":             {[][]byte{head(1), queued(contract.StageEnriched), queued(contract.StageAnalyzed), data(1, 1, "a"), end(1, 2)}, "a", nil},
 		"a fenced delivery can't break anything": {[][]byte{head(2), f(contract.FrameData, 1, 77, "x"), data(2, 1, "a"), end(2, 2)}, "a", nil},
 	}
 	for name, tt := range tests {
@@ -166,7 +184,7 @@ func TestFence(t *testing.T) {
 			for _, msg := range tt.before {
 				b.table.Deliver("r", msg)
 			}
-			require.Equal(t, tt.want, b.table.Fence("r", tt.delivery))
+			require.Equal(t, tt.want, b.table.Fence("r", at(tt.delivery)))
 			if tt.err != nil {
 				_, err := read(b.request)
 				require.ErrorIs(t, err, tt.err)
@@ -174,7 +192,42 @@ func TestFence(t *testing.T) {
 			}
 		})
 	}
-	require.Equal(t, contract.FenceStop, setup().table.Fence("unknown", 2), "nobody waits")
+	require.Equal(t, contract.FenceStop, setup().table.Fence("unknown", at(2)), "nobody waits")
+}
+
+// Delivery rule 3, R-402: a stage that is already done is not done again, and its redelivery does not disturb the stage that has the request.
+func TestFenceOfStages(t *testing.T) {
+	t.Parallel()
+	analyzer := func(delivery uint64) contract.Position {
+		return contract.Position{Stage: contract.StageReceived, Delivery: delivery}
+	}
+	tests := map[string]struct {
+		before [][]byte
+		want   contract.FenceDecision
+	}{
+		"nothing came":                    {nil, contract.FenceRun},
+		"its first worker was alive":      {[][]byte{from(contract.StageReceived, contract.FrameWorking, 1, 0, "")}, contract.FenceRun},
+		"it is forwarded":                 {[][]byte{queued(contract.StageEnriched)}, contract.FenceStop},
+		"a later stage has begun":         {[][]byte{working()}, contract.FenceStop},
+		"a later stage has been answered": {[][]byte{head(1)}, contract.FenceStop},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup()
+			for _, msg := range tt.before {
+				b.table.Deliver("r", msg)
+			}
+			require.Equal(t, tt.want, b.table.Fence("r", analyzer(2)))
+			for _, msg := range [][]byte{head(1), data(1, 1, "x"), end(1, 2)} {
+				b.table.Deliver("r", msg)
+			}
+			got, err := read(b.request)
+			require.NoError(t, err)
+			require.Equal(t, "x", got)
+			require.Zero(t, b.failures.Load())
+		})
+	}
 }
 
 // once a redelivery may run, the frames of the lost delivery count no more.
@@ -182,12 +235,12 @@ func TestFenceExcludesOlder(t *testing.T) {
 	t.Parallel()
 	b := setup()
 	b.table.Deliver("r", working())
-	require.Equal(t, contract.FenceRun, b.table.Fence("r", 2))
-	require.Equal(t, contract.FenceRun, b.table.Fence("r", 2), "the question may come twice")
+	require.Equal(t, contract.FenceRun, b.table.Fence("r", at(2)))
+	require.Equal(t, contract.FenceRun, b.table.Fence("r", at(2)), "the question may come twice")
 	b.table.Deliver("r", head(1))
 	b.table.Deliver("r", data(1, 1, "old"))
-	require.Equal(t, contract.FenceRun, b.table.Fence("r", 3))
-	require.Equal(t, contract.FenceStop, b.table.Fence("r", 2))
+	require.Equal(t, contract.FenceRun, b.table.Fence("r", at(3)))
+	require.Equal(t, contract.FenceStop, b.table.Fence("r", at(2)))
 	for _, msg := range [][]byte{head(2), head(3), data(2, 1, "old"), data(3, 1, "new"), end(3, 2)} {
 		b.table.Deliver("r", msg)
 	}
@@ -210,7 +263,7 @@ func (b *bench) run(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	fence := func(b *bench) { b.table.Fence("r", 2) }
+	fence := func(b *bench) { b.table.Fence("r", at(2)) }
 	deliver := func(msg []byte) func(*bench) { return func(b *bench) { b.table.Deliver("r", msg) } }
 	tests := map[string]struct {
 		last  func(*bench) // happens after 5 seconds
@@ -218,6 +271,7 @@ func TestSilence(t *testing.T) {
 		after time.Duration // the failure, since the beginning
 	}{
 		"nobody takes the request":      {func(*bench) {}, pending.ErrNotTaken, limits.Queue + limits.Grace},
+		"nobody takes it after a stage": {deliver(queued(contract.StageEnriched)), pending.ErrNotTaken, 5*time.Second + limits.Queue + limits.Grace},
 		"silent before the commit":      {deliver(working()), pending.ErrLost, 5*time.Second + limits.Queue},
 		"silent after a fence":          {fence, pending.ErrLost, 5*time.Second + limits.Queue},
 		"silent after the commit":       {deliver(head(1)), pending.ErrLost, 5*time.Second + limits.Silence},
@@ -240,6 +294,68 @@ func TestSilence(t *testing.T) {
 				require.Equal(t, 1, b.cancels.count(), "it is cancelled once")
 				synctest.Wait()
 				require.Equal(t, errors.Is(tt.err, pending.ErrGone), b.client.aborted.Load())
+			})
+		})
+	}
+}
+
+// each stage has the whole queue timeout to begin, however long those before it waited and worked.
+func TestEachStageMayWait(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		b.run(t)
+		almost := limits.Queue - time.Second
+		for _, stage := range []contract.Stage{contract.StageSession, contract.StageReceived, contract.StageAnalyzed} {
+			<-time.After(almost) // in the queue
+			for range 10 {
+				b.table.Deliver("r", from(stage, contract.FrameWorking, 1, 0, ""))
+				<-time.After(5 * time.Second)
+			}
+			b.table.Deliver("r", queued(map[contract.Stage]contract.Stage{
+				contract.StageSession: contract.StageReceived, contract.StageReceived: contract.StageAnalyzed, contract.StageAnalyzed: contract.StageEnriched,
+			}[stage]))
+		}
+		<-time.After(almost)
+		for _, msg := range [][]byte{head(1), data(1, 1, "late"), end(1, 2)} {
+			b.table.Deliver("r", msg)
+		}
+		got, err := read(b.request)
+		require.NoError(t, err)
+		require.Equal(t, "late", got)
+	})
+}
+
+// all stages together have no more than the deadline of the request, however alive they are; an answer that has begun is the
+// dispatcher's affair.
+func TestDeadlineOfAllStages(t *testing.T) {
+	t.Parallel()
+	for name, committed := range map[string]bool{"before the commit": false, "after the commit": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				total := limits
+				total.Total = time.Minute
+				b := setup()
+				b.table = pending.NewTable(total, b.cancels, slog.New(slog.DiscardHandler), func(error) { b.failures.Add(1) })
+				b.request = b.table.Add("r", b.client, time.Now().Add(limits.Queue))
+				b.run(t)
+				begin := time.Now()
+				for time.Since(begin) < 2*time.Minute {
+					b.table.Deliver("r", working())
+					if committed && time.Since(begin) < 10*time.Second {
+						b.table.Deliver("r", head(1))
+					}
+					<-time.After(5 * time.Second)
+				}
+				b.table.Deliver("r", end(1, 1))
+				_, err := read(b.request)
+				if committed {
+					require.NoError(t, err)
+					return
+				}
+				require.ErrorIs(t, err, pending.ErrDeadline)
+				require.Positive(t, b.cancels.count())
 			})
 		})
 	}

@@ -22,8 +22,8 @@ const (
 	logConflict = ` ON CONFLICT (digest) DO NOTHING`
 )
 
-// RecordLogs stores events in one transaction and returns how many were new. An event equal to a stored one in every field, time included,
-// is the same fact delivered again. An event without a message makes it fail with ErrRejected; then nothing is stored.
+// RecordLogs stores events in one transaction and returns how many were new. An event with the id of a stored one, or without an id and equal
+// to it in every field, time included, is the same fact again. An event without a message makes it fail with ErrRejected; then nothing is stored.
 func (s *Store) RecordLogs(ctx context.Context, logs []contract.Log) (stored int, err error) {
 	if len(logs) == 0 {
 		return 0, nil
@@ -63,9 +63,13 @@ func insertLogRows(ctx context.Context, tx *sqlx.Tx, logs []contract.Log, now ti
 	return int(n), nil
 }
 
-// digest identifies a fact by its content: each field with its length before it.
+// digest identifies a fact by its id, or by its content: each field with its length before it.
 func digest(l *contract.Log) string {
 	h := sha256.New()
+	if l.ID != "" {
+		h.Write([]byte("id:" + l.ID)) // no content begins so: its first byte is the length of a level
+		return hex.EncodeToString(h.Sum(nil)[:16])
+	}
 	for _, field := range []string{l.Level, l.Category, l.Message, l.RequestID, string(l.Metadata)} {
 		h.Write(binary.AppendUvarint(nil, uint64(len(field))))
 		h.Write([]byte(field))

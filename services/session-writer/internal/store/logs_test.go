@@ -69,6 +69,27 @@ func TestRepeatedLogIsStoredOnce(t *testing.T) {
 	})
 }
 
+// what has an id is stored once, whatever else it says.
+func TestLogWithAnIDIsStoredOnce(t *testing.T) {
+	t.Parallel()
+	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
+		first, second, other := event(1), event(2), event(1)
+		first.ID, second.ID, other.ID = "r1.routing", "r1.routing", "r2.routing"
+		n, err := s.RecordLogs(t.Context(), []contract.Log{first, second, event(1), other})
+		require.NoError(t, err)
+		require.Equal(t, 3, n)
+		n, err = s.RecordLogs(t.Context(), []contract.Log{second})
+		require.NoError(t, err)
+		require.Zero(t, n)
+		got, err := s.Logs(t.Context(), 3)
+		require.NoError(t, err)
+		for _, l := range got {
+			require.Equal(t, "event 1", l.Message, "the first one stays")
+		}
+	})
+}
+
 func TestLogsTakeHostileContent(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {

@@ -1,4 +1,4 @@
-package routing
+package openai
 
 import (
 	"encoding/json"
@@ -13,10 +13,11 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-func measured(body string) Question {
-	var q Question
-	q.Measure([]byte(body))
-	return q
+// measured reads a body, whether or not the request makes sense.
+func measured(body string) Request {
+	r := &requestScan{Request: Request{Choices: 1, body: []byte(body)}, s: rawjson.Scan([]byte(body))}
+	_ = r.scan() // what was read is what counts here
+	return r.Request
 }
 
 // R-089
@@ -55,12 +56,12 @@ func TestTokens(t *testing.T) {
 		"lists in lists":                  {user(`[["` + a(400) + `"]]`), 0},
 		"no parts":                        {user(`[]`), 0},
 		"messages that are none":          {`{"messages":["` + a(40) + `", 1, null]}`, 0},
-		"max_tokens":                      {`{"max_tokens":100,"messages":[{"content":"` + a(40) + `"}]}`, 110},
-		"max_completion_tokens":           {`{"max_tokens":100,"messages":[{"content":"` + a(40) + `"}],"max_completion_tokens":50}`, 60},
-		"a limit with a fraction":         {`{"max_tokens":1e2,"messages":[{"content":"` + a(40) + `"}]}`, 110},
-		"limits that make no sense":       {`{"max_tokens":-5,"max_completion_tokens":"many","messages":[{"content":"` + a(40) + `"}]}`, 10},
-		"a limit beyond all bounds":       {`{"messages":[{"content":"` + a(40) + `"}],"max_tokens":9223372036854775807}`, math.MaxInt64},
-		"null for a limit":                {`{"max_tokens":null,"messages":[{"content":"` + a(40) + `"}]}`, 10},
+		"max_tokens":                      {`{"max_tokens":100,"messages":[{"role":"user","content":"` + a(40) + `"}]}`, 110},
+		"max_completion_tokens":           {`{"max_tokens":100,"messages":[{"role":"user","content":"` + a(40) + `"}],"max_completion_tokens":50}`, 60},
+		"a limit with a fraction":         {`{"max_tokens":1e2,"messages":[{"role":"user","content":"` + a(40) + `"}]}`, 110},
+		"limits that make no sense":       {`{"max_tokens":-5,"max_completion_tokens":"many","messages":[{"role":"user","content":"` + a(40) + `"}]}`, 10},
+		"a limit beyond all bounds":       {`{"messages":[{"role":"user","content":"` + a(40) + `"}],"max_tokens":9223372036854775807}`, math.MaxInt64},
+		"null for a limit":                {`{"max_tokens":null,"messages":[{"role":"user","content":"` + a(40) + `"}]}`, 10},
 		"the old prompt":                  {`{"prompt":"` + a(40) + `"}`, 10},
 		"the prompt without messages":     {`{"prompt":"` + a(40) + `","messages":[]}`, 10},
 		"messages win over the prompt":    {`{"prompt":"` + a(400) + `","messages":[{"content":"` + a(40) + `"}]}`, 10},
@@ -103,12 +104,29 @@ func TestImages(t *testing.T) {
 	require.False(t, measured(`{"content":[{"type":"image_url"}],"messages":[{"content":"x"}],"tools":[{"type":"image_url"}]}`).Images)
 }
 
-// R-079, R-093
-func TestSearch(t *testing.T) {
+// R-403: what stages want to know of the last message and the tools.
+func TestTraits(t *testing.T) {
 	t.Parallel()
-	require.True(t, measured(`{"has_search":true}`).Search)
-	for _, body := range []string{`{"has_search":false}`, `{"has_search":null}`, `{"has_search":"true"}`, `{"messages":[{"has_search":true}]}`, `{}`} {
-		require.False(t, measured(body).Search, body)
+	type traits struct{ tools, userText bool }
+	for body, want := range map[string]traits{
+		`{"messages":[{"role":"user","content":"hi"}]}`:      {false, true},
+		`{"messages":[{"content":"hi","role":"\u0075ser"}]}`: {false, true},
+		`{"prompt":"hi"}`: {false, true},
+		`{"messages":[{"role":"user","content":"hi"},{"role":"assistant","content":"x"}]}`:                          {false, false},
+		`{"messages":[{"role":"user","content":"hi"},{"role":"tool","content":"x"}]}`:                               {false, false},
+		`{"messages":[{"role":"assistant","content":"x"},{"role":"user","content":[{"type":"text","text":"hi"}]}]}`: {false, true},
+		`{"messages":[{"role":"user","content":["hi"]}]}`:                                                           {false, true},
+		`{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}]}`:                                      {false, true},
+		`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"x"}}]}]}`:                   {false, false},
+		`{"messages":[{"role":"user","content":[{"type":"image_url"},{"text":"hi"}]}]}`:                             {false, true},
+		`{"messages":[{"role":"user","content":[{"type":"text","text":""},{"type":"file"}]}]}`:                      {false, false},
+		`{"messages":[{"role":"user","content":"hi"}],"tools":[{"type":"function"}]}`:                               {true, true},
+		`{"messages":[{"role":"user","content":"hi"}],"functions":[{}]}`:                                            {true, true},
+		`{"messages":[{"role":"user","content":"hi"}],"tools":[]}`:                                                  {false, true},
+		`{"messages":[{"role":"user","content":"hi"}],"tools":null,"functions":{"tools":[1]}}`:                      {false, true},
+	} {
+		r := measured(body)
+		require.Equal(t, want, traits{r.Tools, r.UserText}, body)
 	}
 }
 
@@ -143,14 +161,12 @@ func FuzzMeasure(f *testing.F) {
 	f.Add([]byte(`{"type":"image_url","type":"text","text":"a","text":"` + strings.Repeat("b", 99) + `"}`))
 	f.Add([]byte(`"\ud83c\ud83c\udf0d\\\""`))
 	f.Fuzz(func(t *testing.T, content []byte) {
-		var q Question
-		q.Measure(content) // anything may come
-		require.GreaterOrEqual(t, q.Tokens, int64(0))
+		require.GreaterOrEqual(t, measured(string(content)).Tokens, int64(0)) // anything may come
 		var value any
 		if !rawjson.Valid(content) || json.Unmarshal(content, &value) != nil {
 			return
 		}
-		q = measured(fmt.Sprintf(`{"messages":[{"content":%s}]}`, content))
+		q := measured(fmt.Sprintf(`{"messages":[{"content":%s}]}`, content))
 		tokens, images := plainTokens(value)
 		require.Equal(t, tokens, q.Tokens)
 		require.Equal(t, images, q.Images)
@@ -168,7 +184,7 @@ func FuzzCharacters(f *testing.F) {
 	})
 }
 
-func BenchmarkMeasure(b *testing.B) {
+func BenchmarkScanRequestText(b *testing.B) {
 	for name, text := range map[string]string{
 		"english": strings.Repeat(`The lamp on the desk is green, and nobody knows who switched it on.\n`, 1000),
 		"korean":  strings.Repeat(`책상 위의 등은 초록색이고 누가 켰는지 아무도 모른다.\n`, 1000),
@@ -179,8 +195,7 @@ func BenchmarkMeasure(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				var q Question
-				if q.Measure(body); q.Tokens == 0 {
+				if r, err := ScanRequest(body); err != nil || r.Tokens == 0 {
 					b.Fatal("nothing measured")
 				}
 			}

@@ -1,6 +1,7 @@
 package decisionlog
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,45 +30,57 @@ var (
 	quiet           = slog.New(slog.DiscardHandler)
 )
 
-func entry(id string) Entry {
-	return Entry{
-		RequestID: id, SessionID: "s1", Model: "auto", At: time.Unix(1700000000, 5).UTC(),
-		Decision: contract.Decision{Provider: "groq", Model: "m", Reason: contract.ReasonTokenCount, Tokens: 12, Search: true},
+func decided(id string) *contract.Request {
+	return &contract.Request{
+		ID: id, SessionID: "s1", Model: "auto",
+		Decision: &contract.Decision{Provider: "groq", Model: "m", Reason: contract.ReasonTokenCount, Tokens: 12, Search: true},
 	}
 }
 
-// R-336: the fact that the session writer stores; a request that is delivered twice has one.
+// R-336, R-404: the facts that the session writer stores: one line for each decision, many in a message. A request that is delivered twice has
+// one id.
 func TestFacts(t *testing.T) {
 	t.Parallel()
 	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: quiet})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
 	var lost atomic.Int64
+	begun := time.Now()
 	j := New(b, quiet, func() { lost.Add(1) })
 	for range 2 {
-		j.Note(entry("r1"))
+		j.Note(decided("r1"))
 	}
-	e := entry("r2")
-	e.Model, e.Decision = "", contract.Decision{Agent: "ollama", Reason: contract.ReasonKeyAvailability, PinProvider: true, Images: true}
-	j.Note(e)
+	r := decided("r2")
+	r.Model, r.Decision = "", &contract.Decision{Agent: "ollama", Reason: contract.ReasonKeyAvailability, PinProvider: true, Images: true}
+	j.Note(r)
+	r = decided("r3")
+	configured := contract.ConfiguredModel("my\x1bgpt")
+	r.Model, r.SessionID, r.Decision = configured.Model, "", &configured
+	j.Note(r)
+	for i := range batchCount {
+		j.Note(decided(strconv.Itoa(i)))
+	}
 	j.Stop(t.Context())
-	j.Note(entry("too late"))
+	j.Note(decided("too late"))
 	require.Equal(t, int64(1), lost.Load())
 
 	var mu sync.Mutex
 	got := map[string]contract.Log{}
-	n := 0
+	lines, messages := 0, 0
 	facts, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 10, MaxWait: time.Millisecond},
 		func(_ context.Context, facts []bus.Fact) error {
 			mu.Lock()
 			defer mu.Unlock()
 			for _, f := range facts {
-				var l contract.Log
-				if err := json.Unmarshal(f.Data, &l); err != nil || f.Subject != "hydra.v1.log.routing" {
-					t.Error(f.Subject, err)
+				messages++
+				for line := range bytes.Lines(f.Data) {
+					var l contract.Log
+					if err := json.Unmarshal(line, &l); err != nil || f.Subject != "hydra.v1.log.routing" {
+						t.Error(f.Subject, err)
+					}
+					got[l.ID] = l
+					lines++
 				}
-				got[l.RequestID] = l
-				n++
 			}
 			return nil
 		})
@@ -76,19 +89,23 @@ func TestFacts(t *testing.T) {
 	require.Eventually(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return len(got) == 2
+		return len(got) == 3+batchCount
 	}, 10*time.Second, time.Millisecond)
 	mu.Lock()
 	defer mu.Unlock()
-	require.Equal(t, 2, n)
-	l := got["r1"]
+	require.Equal(t, 4+batchCount, lines)
+	require.Less(t, messages, lines/2)
+	l := got["r1.routing"]
 	require.Equal(t, "auto goes to groq/m: TOKEN_OPTIMIZED, about 12 tokens", l.Message)
-	require.Equal(t, [...]string{"INFO", "ROUTING"}, [...]string{l.Level, l.Category})
-	require.Equal(t, entry("").At, l.At)
+	require.Equal(t, [...]string{"INFO", "ROUTING", "r1"}, [...]string{l.Level, l.Category, l.RequestID})
+	require.WithinRange(t, l.At, begun, time.Now())
 	require.JSONEq(t, `{"session_id":"s1","model":"auto","provider":"groq","target_model":"m","reason":"token_count","search":true,"tokens":12}`, string(l.Metadata))
-	l = got["r2"]
+	l = got["r2.routing"]
 	require.Equal(t, "a request without a model goes to ollama: KEY_AVAILABILITY, about 0 tokens", l.Message)
 	require.JSONEq(t, `{"session_id":"s1","model":"","agent":"ollama","reason":"key_availability","strict":true,"images":true,"tokens":0}`, string(l.Metadata))
+	l = got["r3.routing"]
+	require.Equal(t, "my\uFFFDgpt goes to the upstreams of my\uFFFDgpt: USER_HINT, about 0 tokens", l.Message)
+	require.JSONEq(t, `{"model":"my\ufffdgpt","target_model":"my\ufffdgpt","reason":"model_hint","configured":true,"strict":true,"tokens":0}`, string(l.Metadata))
 }
 
 // slow is a server that takes nothing until it is told to.
@@ -97,13 +114,13 @@ type slow struct {
 	taken   atomic.Int64
 }
 
-func (s *slow) PublishFact(ctx context.Context, subj, _ string, _ []byte) error {
+func (s *slow) PublishFact(ctx context.Context, subj, _ string, data []byte) error {
 	if subj != subject.Log(category) {
 		return errors.New("wrong subject")
 	}
 	select {
 	case <-s.release:
-		s.taken.Add(1)
+		s.taken.Add(int64(bytes.Count(data, []byte{'\n'})))
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -117,39 +134,54 @@ func TestFullQueueLoses(t *testing.T) {
 		var lost atomic.Int64
 		s := &slow{release: make(chan struct{})}
 		j := New(s, quiet, func() { lost.Add(1) })
-		for i := range writers {
-			j.Note(entry(strconv.Itoa(i)))
+		for i := range batchCount {
+			j.Note(decided(strconv.Itoa(i)))
 		}
-		synctest.Wait() // each writer holds one
+		synctest.Wait() // the writer holds a batch
 		for i := range queueSize + 7 {
-			j.Note(entry(strconv.Itoa(i)))
+			j.Note(decided(strconv.Itoa(i)))
 		}
 		require.Equal(t, int64(7), lost.Load())
 		close(s.release)
 		j.Stop(t.Context())
-		require.Equal(t, int64(queueSize+writers), s.taken.Load())
+		require.Equal(t, int64(queueSize+batchCount), s.taken.Load())
 		require.Equal(t, int64(7), lost.Load())
 		j.Stop(t.Context())
 	})
 }
 
-// A stop is not held up for longer than its context, nor an entry by a server that does not answer.
+// A decision does not wait for others for long.
+func TestDecisionsAreStoredSoon(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &slow{release: make(chan struct{})}
+		close(s.release)
+		j := New(s, quiet, func() {})
+		defer j.Stop(t.Context())
+		j.Note(decided("r"))
+		<-time.After(batchWait)
+		synctest.Wait()
+		require.Equal(t, int64(1), s.taken.Load())
+	})
+}
+
+// A stop is not held up for longer than its context, nor a batch by a server that does not answer.
 func TestServerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		var lost atomic.Int64
 		j := New(&slow{}, quiet, func() { lost.Add(1) })
-		for i := range 2 * writers {
-			j.Note(entry(strconv.Itoa(i)))
+		for i := range 2 * batchCount {
+			j.Note(decided(strconv.Itoa(i)))
 		}
 		<-time.After(sendLimit + time.Second)
-		require.Equal(t, int64(writers), lost.Load(), "the next ones are being written")
+		require.Equal(t, int64(batchCount), lost.Load(), "the next ones are being written")
 		begin := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		j.Stop(ctx)
 		require.Equal(t, 2*time.Second, time.Since(begin))
-		require.Equal(t, int64(2*writers), lost.Load())
+		require.Equal(t, int64(2*batchCount), lost.Load())
 	})
 }
 

@@ -1,0 +1,47 @@
+package httpapi
+
+import (
+	"slices"
+
+	"hydrallm/shared/contract"
+)
+
+// decide makes the decision about a request for a configured model, which needs nobody's knowledge, and writes the routing slip.
+func (a *API) decide(r *contract.Request) {
+	if _, ok := a.Configured[r.Model]; ok {
+		d := contract.ConfiguredModel(r.Model)
+		d.Images, d.Search, d.Tokens = r.Traits.Images, r.Web.Search, r.Traits.Tokens
+		r.Decision = &d
+	}
+	r.Slip = a.slip(r)
+}
+
+// slip gives the stages that have something to do with a request, in the order of R-001.
+func (a *API) slip(r *contract.Request) contract.Slip {
+	slip := make(contract.Slip, 0, 4)
+	if r.SessionID != "" && a.serves(contract.StageSession) {
+		slip = append(slip, contract.StageSession)
+	}
+	if r.Decision == nil {
+		slip = append(slip, contract.StageReceived)
+	}
+	if a.serves(contract.StageAnalyzed) && mayNeedWeb(r) {
+		slip = append(slip, contract.StageAnalyzed)
+	}
+	return append(slip, contract.StageEnriched)
+}
+
+// serves says whether the gateway has an optional stage.
+func (a *API) serves(s contract.Stage) bool { return slices.Contains(a.Stages, s) }
+
+// mayNeedWeb says whether the enricher should look at a request. It asks only what costs nothing: a configured model is transparent unless the
+// client asks for the web, and so is every model for an agent, whose request offers tools or does not end with the user's words.
+func mayNeedWeb(r *contract.Request) bool {
+	switch {
+	case r.Operation != contract.Chat:
+		return false
+	case r.Web.Asked():
+		return true
+	}
+	return r.Web.Auto == nil && r.Decision == nil && !r.Traits.Tools && r.Traits.UserText
+}

@@ -1,0 +1,211 @@
+package ingress_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/ingress"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/topology"
+)
+
+const (
+	session  = contract.StageSession
+	received = contract.StageReceived
+	analyzed = contract.StageAnalyzed
+	enriched = contract.StageEnriched
+)
+
+// envelopes answers every request where it comes first and gives what the ingress wrote about it.
+func (g *gateway) envelopes() <-chan *contract.Request {
+	g.t.Helper()
+	got := make(chan *contract.Request, 8)
+	for _, consumer := range []string{topology.Session, topology.Analyzer, topology.Enricher, topology.Dispatcher} {
+		g.answer(consumer, func(ctx context.Context, r *reply) {
+			got <- r.work.Request
+			echo(ctx, r)
+		})
+	}
+	return got
+}
+
+// R-400, R-401, R-061: the slip holds the stages that have something to do, and that there are.
+func TestSlips(t *testing.T) {
+	t.Parallel()
+	const user = `"messages":[{"role":"user","content":"hi"}]`
+	tests := map[string]struct {
+		body   string // a chat request, or embeddings when it has an input
+		today  contract.Slip
+		slip   contract.Slip // when every stage is there
+		routed bool
+	}{
+		"configured":                            {`{"model":"m",` + user + `}`, contract.Slip{enriched}, contract.Slip{enriched}, false},
+		"configured, without web":               {`{"model":"m","auto_web_fetch":false,"has_search":false,"web_fetch":null,` + user + `}`, contract.Slip{enriched}, contract.Slip{enriched}, false},
+		"configured, search":                    {`{"model":"m","has_search":true,` + user + `}`, contract.Slip{enriched}, contract.Slip{analyzed, enriched}, false},
+		"configured, fetch":                     {`{"model":"m","web_fetch":"https://x",` + user + `}`, contract.Slip{enriched}, contract.Slip{analyzed, enriched}, false},
+		"configured, automatic fetch":           {`{"model":"m","auto_web_fetch":true,` + user + `}`, contract.Slip{enriched}, contract.Slip{analyzed, enriched}, false},
+		"configured, a session":                 {`{"model":"m","session_id":"s",` + user + `}`, contract.Slip{enriched}, contract.Slip{session, enriched}, false},
+		"configured, a session and the web":     {`{"model":"m","session_id":"s","has_search":true,` + user + `}`, contract.Slip{enriched}, contract.Slip{session, analyzed, enriched}, false},
+		"routed":                                {`{"model":"auto",` + user + `}`, contract.Slip{received, enriched}, contract.Slip{received, analyzed, enriched}, true},
+		"routed, no model":                      {`{` + user + `}`, contract.Slip{received, enriched}, contract.Slip{received, analyzed, enriched}, true},
+		"routed, a session":                     {`{"model":"M","session_id":"s",` + user + `}`, contract.Slip{received, enriched}, contract.Slip{session, received, analyzed, enriched}, true},
+		"routed, without web":                   {`{"auto_web_fetch":false,` + user + `}`, contract.Slip{received, enriched}, contract.Slip{received, enriched}, true},
+		"routed, without web but for a search":  {`{"auto_web_fetch":false,"has_search":true,` + user + `}`, contract.Slip{received, enriched}, contract.Slip{received, analyzed, enriched}, true},
+		"routed, an agent with tools":           {`{"tools":[{"type":"function"}],` + user + `}`, contract.Slip{received, enriched}, contract.Slip{received, enriched}, true},
+		"routed, an agent with tools, a search": {`{"has_search":true,"tools":[{"type":"function"}],` + user + `}`, contract.Slip{received, enriched}, contract.Slip{received, analyzed, enriched}, true},
+		"routed, an agent that goes on":         {`{"messages":[{"role":"user","content":"hi"},{"role":"tool","content":"x"}]}`, contract.Slip{received, enriched}, contract.Slip{received, enriched}, true},
+		"routed, an image without words":        {`{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`, contract.Slip{received, enriched}, contract.Slip{received, enriched}, true},
+		"embeddings, configured":                {`{"model":"m","input":"hi","has_search":true,"session_id":"s"}`, contract.Slip{enriched}, contract.Slip{enriched}, false},
+		"embeddings, routed":                    {`{"model":"e","input":"hi","has_search":true}`, contract.Slip{received, enriched}, contract.Slip{received, enriched}, true},
+	}
+	models := []ingress.Model{{ID: "m"}}
+	all := setup(t, func(c *ingress.Config) { c.Models, c.Stages = models, []contract.Stage{session, analyzed} })
+	today := setup(t, func(c *ingress.Config) { c.Models = models })
+	fromAll, fromToday := all.envelopes(), today.envelopes()
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) { //nolint:paralleltest // the envelopes come one after the other
+			path := "/v1/chat/completions"
+			if strings.Contains(tt.body, `"input"`) {
+				path = "/v1/embeddings"
+			}
+			for _, g := range []struct {
+				*gateway
+				from <-chan *contract.Request
+				slip contract.Slip
+			}{{all, fromAll, tt.slip}, {today, fromToday, tt.today}} {
+				require.Equal(t, http.StatusOK, g.do(http.MethodPost, path, strings.NewReader(tt.body)).StatusCode)
+				r := receive(t, g.from)
+				require.Equal(t, g.slip, r.Slip)
+				require.Equal(t, tt.routed, r.Decision == nil)
+				if !tt.routed {
+					require.Equal(t, contract.Decision{
+						Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true,
+						Search: r.Web.Search, Tokens: r.Traits.Tokens,
+					}, *r.Decision)
+				}
+				require.Equal(t, testWait, r.QueueTimeout)
+				require.WithinDuration(t, r.ReceivedAt.Add(testWait), r.StartBy, 2*time.Millisecond)
+			}
+		})
+	}
+}
+
+// R-403: what stages want to know of a body is read once.
+func TestWhatStagesWantToKnow(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	got := g.envelopes()
+	body := `{"model":"auto","has_search":true,"auto_web_fetch":false,"web_fetch":"https://x/\u00e9","session_id":"s1","fork_from":"m9","compress_context":true,
+		"tools":[{}],"max_tokens":10,"messages":[{"role":"user","content":[{"type":"text","text":"12345678"},{"type":"image_url","image_url":{"url":"data:,"}}]}]}`
+	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
+	r := receive(t, got)
+	require.Equal(t, contract.Traits{Tokens: 2 + 256 + 10, Images: true, Tools: true, UserText: true}, r.Traits)
+	require.Equal(t, contract.Web{Search: true, Fetch: "https://x/é", Auto: new(false)}, r.Web)
+	require.Equal(t, [...]string{"s1", "m9"}, [...]string{r.SessionID, r.ForkFrom})
+	require.Equal(t, new(true), r.CompressContext)
+	require.Equal(t, contract.PrincipalAnonymous, r.Principal)
+	for field, value := range map[string]string{
+		"session_id": `5`, "has_search": `"yes"`, "auto_web_fetch": `"no"`, "web_fetch": `["https://x"]`, "compress_context": `1`, "fork_from": `{}`,
+	} {
+		a := g.chat(`{"model":"m","` + field + `":` + value + `,"messages":[{"role":"user","content":"hi"}]}`)
+		requireError(t, a, http.StatusBadRequest)
+		require.Contains(t, a.body, `'`+field+`' must be`)
+	}
+	for field, size := range map[string]int{"session_id": 513, "fork_from": 513, "web_fetch": 4097} {
+		a := g.chat(`{"model":"m","` + field + `":"` + strings.Repeat("x", size) + `","messages":[{"role":"user","content":"hi"}]}`)
+		requireError(t, a, http.StatusBadRequest)
+		require.Contains(t, a.body, `'`+field+`' is too long`)
+	}
+	// The longest that all of it may be, in characters that need the most room.
+	long := func(n int) string { return strings.Repeat(`\u0001`, n) }
+	body = `{"model":"` + long(512) + `","session_id":"` + long(512) + `","fork_from":"` + long(512) + `","web_fetch":"` + long(4096) + `","messages":[{"role":"user","content":"hi"}]}`
+	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
+	require.Len(t, receive(t, got).Web.Fetch, 4096)
+}
+
+// R-405
+func TestPrincipals(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.ClientKeys, c.AdminKey = []string{"one", "two"}, "secret" })
+	got := g.envelopes()
+	for _, key := range []string{"one", "two"} {
+		require.Equal(t, http.StatusOK, g.chat(chatBody, "Authorization", "Bearer "+key).StatusCode)
+		sum := sha256.Sum256([]byte(key))
+		require.Equal(t, fmt.Sprintf("k:%x", sum[:8]), receive(t, got).Principal)
+	}
+	require.Equal(t, http.StatusOK, g.chat(chatBody, "X-Api-Key", "secret").StatusCode)
+	require.Equal(t, contract.PrincipalAdmin, receive(t, got).Principal)
+	requireError(t, g.chat(chatBody, "Authorization", "Bearer three"), http.StatusUnauthorized)
+	requireError(t, g.chat(chatBody, "X-Admin-Key", "secret"), http.StatusUnauthorized)
+	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/v1/models", nil, "Authorization", "Bearer secret").StatusCode)
+	require.NotContains(t, g.log.String(), "secret")
+}
+
+// R-404: the decision log has what the ingress decides. A request that the pipeline did not take is not in it.
+func TestDecisionsAreRecorded(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.Models = []ingress.Model{{ID: "m"}} })
+	envelopes := g.envelopes()
+	require.Equal(t, http.StatusOK, g.chat(chatBody).StatusCode)
+	rid := receive(t, envelopes).ID
+	require.Equal(t, http.StatusOK, g.chat(strings.Replace(chatBody, `"m"`, `"auto"`, 1)).StatusCode)
+	receive(t, envelopes)
+	facts := make(chan bus.Fact, 8)
+	c, err := g.worker.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 8, MaxWait: time.Millisecond},
+		func(_ context.Context, list []bus.Fact) error {
+			for _, f := range list {
+				facts <- f
+			}
+			return nil
+		})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, c.Stop(context.Background())) }()
+	f := receive(t, facts)
+	require.Equal(t, subject.Log("ROUTING"), f.Subject)
+	lines := bytes.Split(bytes.TrimSpace(f.Data), []byte("\n"))
+	require.Len(t, lines, 1)
+	var l contract.Log
+	require.NoError(t, json.Unmarshal(lines[0], &l))
+	require.Equal(t, rid, l.RequestID)
+	require.Equal(t, "m goes to the upstreams of m: USER_HINT, about 1 tokens", l.Message)
+	require.Empty(t, facts)
+}
+
+// R-402: a stage that nobody serves is a 503, the first one as well as a later one.
+func TestStageThatNobodyServes(t *testing.T) {
+	t.Parallel()
+	for name, model := range map[string]string{"the first": "m", "a later one": "auto"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := setup(t, func(c *ingress.Config) {
+				c.Models, c.Stages, c.QueueTimeout = []ingress.Model{{ID: "m"}}, []contract.Stage{analyzed}, 200*time.Millisecond
+			})
+			g.consume(bus.WorkConfig{Consumer: topology.Analyzer}, func(ctx context.Context, w *bus.Work) {
+				w.Request.Decision = &contract.Decision{}
+				if err := w.Forward(ctx, nil); err != nil {
+					t.Error(err)
+				}
+			})
+			g.answer(topology.Dispatcher, echo)
+			a := g.chat(`{"model":"` + model + `","has_search":true,"messages":[{"role":"user","content":"hi"}]}`)
+			_, code := requireError(t, a, http.StatusServiceUnavailable)
+			require.Equal(t, "queue_timeout", code)
+			require.NotEmpty(t, a.Header.Get("Retry-After"))
+			refused := make(chan string, 1)
+			g.consume(bus.WorkConfig{Consumer: topology.Enricher, Refused: func(_ context.Context, w *bus.Work) { refused <- w.Request.Model }},
+				func(context.Context, *bus.Work) { t.Error("a worker gets it although it is too late") })
+			require.Equal(t, model, receive(t, refused))
+		})
+	}
+}

@@ -1,0 +1,195 @@
+// Package decisionlog stores routing decisions as facts (R-336), beside the way of the requests: a decision does not wait for its record.
+package decisionlog
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/subject"
+)
+
+// Limits of a batch: what is waited for and how many entries one message may hold.
+const (
+	batchWait  = 100 * time.Millisecond
+	batchCount = 128
+	queueSize  = 4096
+	sendLimit  = 10 * time.Second
+	category   = "ROUTING"
+)
+
+// Publisher stores a fact and returns when it is safe.
+type Publisher interface {
+	PublishFact(ctx context.Context, subj, id string, data []byte) error
+}
+
+// entry is one decision.
+type entry struct {
+	rid, session string
+	model        string // as the client named it
+	decision     contract.Decision
+	at           time.Time
+}
+
+// Log writes decisions in a goroutine of its own, several to a message: one line of JSON each.
+type Log struct {
+	pub   Publisher
+	log   *slog.Logger
+	lost  func()
+	queue chan entry
+
+	ctx    context.Context //nolint:containedctx // the lifetime of the writer, ended by Stop when its time is over
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.RWMutex // guards stopped against a send on the closed queue
+	stopped bool
+}
+
+// New starts a decision log; lost is called for each decision that could not be stored. The caller must Stop it.
+func New(pub Publisher, log *slog.Logger, lost func()) *Log {
+	ctx, cancel := context.WithCancel(context.Background())
+	j := &Log{pub: pub, log: log, lost: lost, queue: make(chan entry, queueSize), ctx: ctx, cancel: cancel}
+	j.wg.Go(j.run)
+	return j
+}
+
+// Note queues the decision about a request. It never waits: what finds the queue full is lost. A request that is noted twice is stored once.
+func (j *Log) Note(r *contract.Request) {
+	e := entry{rid: r.ID, session: r.SessionID, model: r.Model, decision: *r.Decision, at: time.Now()}
+	j.mu.RLock()
+	defer j.mu.RUnlock()
+	if !j.stopped {
+		select {
+		case j.queue <- e:
+			return
+		default:
+		}
+	}
+	j.lost()
+}
+
+// Stop writes what is queued until ctx ends, and loses the rest. It is idempotent and tolerates a log that was never made.
+func (j *Log) Stop(ctx context.Context) {
+	if j == nil {
+		return
+	}
+	j.mu.Lock()
+	if !j.stopped {
+		j.stopped = true
+		close(j.queue)
+	}
+	j.mu.Unlock()
+	defer context.AfterFunc(ctx, j.cancel)()
+	j.wg.Wait()
+	j.cancel()
+}
+
+func (j *Log) run() {
+	for first := range j.queue {
+		batch := j.fill([]entry{first})
+		if err := j.write(batch); err != nil {
+			for range batch {
+				j.lost()
+			}
+			j.log.Warn("storing routing decisions", slog.Int("decisions", len(batch)), slog.Any("error", err))
+		}
+	}
+}
+
+// fill collects what comes within batchWait.
+func (j *Log) fill(batch []entry) []entry {
+	timeout := time.NewTimer(batchWait)
+	defer timeout.Stop()
+	for len(batch) < batchCount {
+		select {
+		case e, ok := <-j.queue:
+			if !ok {
+				return batch
+			}
+			batch = append(batch, e)
+		case <-timeout.C:
+			return batch
+		}
+	}
+	return batch
+}
+
+func (j *Log) write(batch []entry) error {
+	if err := j.ctx.Err(); err != nil {
+		return fmt.Errorf("writing the decision log: %w", err)
+	}
+	const usual = 384 // bytes of a line
+	lines := make([]byte, 0, usual*len(batch))
+	for i := range batch {
+		line, err := batch[i].encode()
+		if err != nil {
+			return err
+		}
+		lines = append(append(lines, line...), '\n')
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, sendLimit)
+	defer cancel()
+	return j.pub.PublishFact(ctx, subject.Log(category), "", lines)
+}
+
+// metadata is what a fact says beside its sentence (R-093).
+type metadata struct {
+	SessionID  string `json:"session_id,omitempty"`
+	Model      string `json:"model"`
+	Provider   string `json:"provider,omitempty"`
+	Agent      string `json:"agent,omitempty"`
+	Target     string `json:"target_model,omitempty"`
+	Reason     string `json:"reason"`
+	Configured bool   `json:"configured,omitempty"`
+	Strict     bool   `json:"strict,omitempty"`
+	Images     bool   `json:"images,omitempty"`
+	Search     bool   `json:"search,omitempty"`
+	Tokens     int64  `json:"tokens"`
+}
+
+// encode gives the fact of a decision. Its id is that of the request, so that the first decision about a request is kept, however often its
+// message was delivered.
+func (e *entry) encode() ([]byte, error) {
+	d := e.decision
+	d.Model = fault.Shown(d.Model)
+	model := fault.Shown(e.model)
+	meta, err := json.Marshal(metadata{
+		SessionID: fault.Shown(e.session), Model: model, Provider: d.Provider, Agent: d.Agent, Target: d.Model, Reason: d.Reason,
+		Configured: d.Configured, Strict: d.PinProvider, Images: d.Images, Search: d.Search, Tokens: d.Tokens,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a routing fact: %w", err)
+	}
+	data, err := json.Marshal(contract.Log{
+		ID: e.rid + ".routing", Level: "INFO", Category: category, Message: sentence(model, &d), RequestID: e.rid, Metadata: meta, At: e.at,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("encoding a routing fact: %w", err)
+	}
+	return data, nil
+}
+
+// sentence tells a decision to people.
+func sentence(model string, d *contract.Decision) string {
+	target := d.Provider + d.Agent
+	switch {
+	case d.Configured:
+		target = "the upstreams of " + d.Model
+	case d.Model != "":
+		target += "/" + d.Model
+	}
+	return fmt.Sprintf("%s goes to %s: %s, about %d tokens", named(model), target, contract.ShowReason(d.Reason), d.Tokens)
+}
+
+func named(model string) string {
+	if model == "" {
+		return "a request without a model"
+	}
+	return model
+}
