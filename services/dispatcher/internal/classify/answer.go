@@ -129,13 +129,15 @@ func (a Answer) class(p *problem) Class {
 		return a.unpaid(p)
 	case http.StatusForbidden:
 		return a.forbidden(p)
+	case http.StatusGone:
+		return Model // it has reached the end of its life
 	case http.StatusNotFound:
 		// A path that the upstream does not know is a channel that can't serve the model, as much as an unknown model is.
 		if p.name == "NotFoundError" && strings.HasPrefix(p.message, "Session not found") {
 			return BadOutput // OpenCode forgot its session: a new one will do
 		}
 		return Model
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, 498, statusClientClosed: // 498, 499: Groq's own
+	case http.StatusRequestTimeout, http.StatusConflict, http.StatusFailedDependency, http.StatusTooEarly, 498, statusClientClosed: // 498, 499: Groq's own
 		return Upstream
 	case http.StatusRequestEntityTooLarge:
 		return Size

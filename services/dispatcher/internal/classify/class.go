@@ -1,6 +1,9 @@
 package classify
 
-import "time"
+import (
+	"net/http"
+	"time"
+)
 
 // Class is what a result means for the request. Its text is safe to log and to show.
 type Class string
@@ -127,8 +130,14 @@ type Verdict struct {
 	Param   string // "" means null
 }
 
-// Next is Class.Next.
-func (v Verdict) Next(named bool) Step { return v.Class.Next(named) }
+// Next tells the step after a result, as Class.Next does. A model that is gone from one channel may be there at another, whoever chose it
+//
+func (v Verdict) Next(named bool) Step {
+	if v.Class == Model && v.Status == http.StatusGone {
+		named = false
+	}
+	return v.Class.Next(named)
+}
 
 // Failed says that the result is no success. A cancelled call has not failed.
 func (v Verdict) Failed() bool { return v.Class != Success && v.Class != Cancelled }

@@ -108,7 +108,7 @@ var rows = map[string]row{
 	"openrouter/chat-error-200.json":        {class: Upstream, cooldown: OtherCooldown, perModel: true, breaker: true, message: "upstream exploded"},
 	"openrouter/error-402.json":             {class: Payment, cooldown: QuotaCooldown, status: 402, message: "Insufficient credits. Add more credits and retry."},
 	"openrouter/error-402-inflight.json":    limited(Rate, 3*time.Second, false),
-	"openrouter/error-429-free.json":        limited(Quota, 0, false),
+	"openrouter/error-429-free.json":        limited(Quota, time.Second, false), // the reset that it states is over
 	"openrouter/error-429-upstream.json":    {class: Upstream, perModel: true, breaker: true},
 	"openrouter/error-403-moderation.json":  clients(Client, 400, "Input flagged"), // 403 never reaches the client
 	"openrouter/error-404-endpoints.json":   missing(404, "No endpoints found that support tool use."),

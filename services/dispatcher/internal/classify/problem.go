@@ -21,6 +21,7 @@ type problem struct {
 	message string
 	param   string
 	obj     gjson.Result // the error object, for provider-specific details
+	root    gjson.Result // the body
 	header  http.Header  // headers of the provider behind the upstream, nil when the body holds none
 }
 
@@ -106,7 +107,7 @@ func readProblem(body []byte) problem {
 	}
 	var m members
 	m.read(root)
-	var p problem
+	p := problem{root: root}
 	switch {
 	case failing(m.err):
 		p.fill(m.err, 0)

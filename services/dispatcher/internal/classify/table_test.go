@@ -39,9 +39,10 @@ func TestTable(t *testing.T) {
 		"bad key":                         {[]int{401}, Auth, neutral, ForbiddenCooldown, Retry, Retry, "AUTH_FAILURE"},
 		"forbidden":                       {[]int{403}, Forbidden, neutral, ForbiddenCooldown, Retry, Retry, "AUTH_FAILURE"},
 		"no balance":                      {[]int{402}, Payment, neutral, QuotaCooldown, Final, NextChannel, "RESOURCE_EXHAUSTED"}, // R-118, C-09
-		"client's fault":                  {[]int{400, 405, 406, 411, 414, 415, 422, 424, 451}, Client, neutral, NoCooldown, Final, Final, "VALIDATION_ERROR"},
-		"too large":                       {[]int{413}, Size, neutral, NoCooldown, Final, NextChannel, "VALIDATION_ERROR"}, // C-26
-		"no such model":                   {[]int{404}, Model, neutral, NoCooldown, Final, NextChannel, "MODEL_NOT_FOUND"}, // R-101, C-43
+		"client's fault":                  {[]int{400, 405, 406, 411, 414, 415, 422, 451}, Client, neutral, NoCooldown, Final, Final, "VALIDATION_ERROR"},
+		"too large":                       {[]int{413}, Size, neutral, NoCooldown, Final, NextChannel, "VALIDATION_ERROR"},       // C-26
+		"a model that is no more":         {[]int{410}, Model, neutral, NoCooldown, NextChannel, NextChannel, "MODEL_NOT_FOUND"},
+		"no such model":                   {[]int{404}, Model, neutral, NoCooldown, Final, NextChannel, "MODEL_NOT_FOUND"},       // R-101, C-43
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -98,7 +98,7 @@ func isToken(s string) bool {
 func (a Answer) publicStatus(c Class, p *problem) int {
 	switch status := a.stated(p); status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict,
-		http.StatusTooEarly, http.StatusTooManyRequests, 498, statusClientClosed:
+		http.StatusFailedDependency, http.StatusTooEarly, http.StatusTooManyRequests, 498, statusClientClosed:
 	default:
 		if status/100 == 4 {
 			return status
