@@ -89,7 +89,7 @@ resilience: {cooldowns: {forbidden: 1h}}
 `, p.upstream.URL()))
 	p.upstream.Queue(fakellm.Error(401, "bad key"))
 	p.ask("r1", plainBody)
-	require.Equal(t, 503, p.await("r1").status)
+	require.Equal(t, 424, p.await("r1").status)                  // R-427
 	p.eventually(func() bool { return p.keysOf("d", "a") == 0 }) // the others are told soon
 	probe := func(force bool) (r struct{ Probed, Recovered, Resting int }) {
 		require.NoError(t, p.bus.Query(t.Context(), "dispatcher", "probe", map[string]bool{"force": force}, &r))

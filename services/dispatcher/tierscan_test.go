@@ -40,7 +40,7 @@ func TestTierScanTakesNothing(t *testing.T) {
 		for range 5 {
 			permit, ok := circuit.Acquire()
 			require.True(t, ok)
-			permit.Failure()
+			permit.Failure(0)
 		}
 		open := map[string]contract.ProviderState{"p": {Keys: usable["p"].Keys, Open: true}, "q": usable["q"]}
 		scan(open)

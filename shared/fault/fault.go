@@ -26,6 +26,8 @@ const (
 	RateLimited    Kind = "rate_limit_exceeded"
 	Busy           Kind = "all_upstreams_busy"
 	Failed         Kind = "all_upstreams_failed"
+	UpstreamAuth   Kind = "upstream_auth"        // providers refuse the gateway's keys; nothing that the client could do, or wait for
+	PremiumKey     Kind = "premium_key_required" // the model wants a key that the gateway does not have
 	Unavailable    Kind = "service_unavailable"
 	Internal       Kind = "internal_error"
 	Refused        Kind = "upstream_refused" // the upstream blames the request; Fault.HTTPStatus says how
@@ -50,6 +52,8 @@ var kinds = map[Kind]kindInfo{
 	RateLimited:    {http.StatusTooManyRequests, "rate_limit_error"},
 	Busy:           {http.StatusServiceUnavailable, "service_unavailable"},
 	Failed:         {http.StatusServiceUnavailable, "service_unavailable"},
+	UpstreamAuth:   {http.StatusFailedDependency, "upstream_error"},
+	PremiumKey:     {http.StatusFailedDependency, "upstream_error"},
 	Unavailable:    {http.StatusServiceUnavailable, "service_unavailable"},
 	Internal:       {http.StatusInternalServerError, "server_error"},
 	Refused:        {http.StatusBadRequest, "invalid_request_error"},

@@ -32,6 +32,8 @@ func TestStatusOfEachKind(t *testing.T) {
 		fault.RateLimited:     {http.StatusTooManyRequests, "rate_limit_error"},
 		fault.Busy:            {http.StatusServiceUnavailable, "service_unavailable"},
 		fault.Failed:          {http.StatusServiceUnavailable, "service_unavailable"},
+		fault.UpstreamAuth:    {http.StatusFailedDependency, "upstream_error"},
+		fault.PremiumKey:      {http.StatusFailedDependency, "upstream_error"},
 		fault.Unavailable:     {http.StatusServiceUnavailable, "service_unavailable"},
 		fault.Internal:        {http.StatusInternalServerError, "server_error"},
 		fault.Refused:         {http.StatusBadRequest, "invalid_request_error"},

@@ -7,16 +7,28 @@ import (
 	"hydrallm/shared/contract"
 )
 
+// MaxRetryAfter is the longest wait that a client is told in Retry-After. Some sleep for whatever stands there.
+const MaxRetryAfter = time.Minute
+
 // Head gives status and headers of the HTTP answer that a client gets in place of its own, whatever protocol it speaks. The body, which
-// the protocol of the client decides, is JSON. Retry-After is in whole seconds, rounded up, so that nobody comes back too early.
+// the protocol of the client decides, is JSON. Retry-After is in whole seconds, rounded up, so that nobody comes back too early; for a wait that
+// is longer than MaxRetryAfter the client is told not to try again by itself, in the word that OpenAI's SDKs know.
 func (f *Fault) Head() contract.Head {
 	head := contract.Head{Status: f.Status(), Header: [][2]string{{"Content-Type", "application/json"}}}
-	if f.RetryAfter > 0 {
-		seconds := int64(f.RetryAfter / time.Second)
-		if f.RetryAfter%time.Second > 0 {
-			seconds++
-		}
-		head.Header = append(head.Header, [2]string{"Retry-After", strconv.FormatInt(seconds, 10)})
+	switch {
+	case f.RetryAfter <= 0:
+	case f.RetryAfter > MaxRetryAfter:
+		head.Header = append(head.Header, [2]string{"X-Should-Retry", "false"})
+	default:
+		head.Header = append(head.Header, [2]string{"Retry-After", strconv.FormatInt(f.Seconds(), 10)})
 	}
 	return head
+}
+
+// Seconds is the wait in whole seconds, rounded up; 0 when none is stated.
+func (f *Fault) Seconds() int64 {
+	if f.RetryAfter <= 0 {
+		return 0
+	}
+	return int64((f.RetryAfter-1)/time.Second) + 1
 }

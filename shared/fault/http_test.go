@@ -5,28 +5,37 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 )
 
-// status and headers are the same whichever service answers; a wait is never shown shorter than it is.
+// status and headers are the same whichever service answers; a wait is never shown shorter than it is, and one above a minute is
+// in the body alone.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	for wait, want := range map[time.Duration]string{
-		0: "", -time.Second: "", 1: "1", time.Second: "1", time.Second + 1: "2", 1500 * time.Millisecond: "2", time.Hour: "3600",
-		math.MaxInt64: "9223372037",
+	for wait, want := range map[time.Duration]int64{
+		0: 0, -time.Second: 0, 1: 1, time.Second: 1, time.Second + 1: 2, 1500 * time.Millisecond: 2, time.Minute: 60, time.Minute + 1: 61,
+		time.Hour: 3600, math.MaxInt64: 9223372037,
 	} {
 		f := &fault.Fault{Kind: fault.Busy, RetryAfter: wait}
 		head := contract.Head{Status: http.StatusServiceUnavailable, Header: [][2]string{{"Content-Type", "application/json"}}}
-		if want != "" {
-			head.Header = append(head.Header, [2]string{"Retry-After", want})
+		switch {
+		case want > 60:
+			head.Header = append(head.Header, [2]string{"X-Should-Retry", "false"})
+		case want > 0:
+			head.Header = append(head.Header, [2]string{"Retry-After", strconv.FormatInt(want, 10)})
 		}
 		require.Equal(t, head, f.Head(), wait)
+		told := gjson.GetBytes(f.AppendJSON(nil), "error.retry_after")
+		require.Equal(t, want > 0, told.Exists())
+		require.Equal(t, want, told.Int())
 	}
 	refused := &fault.Fault{Kind: fault.Refused, HTTPStatus: http.StatusTeapot}
 	require.Equal(t, http.StatusTeapot, refused.Head().Status)

@@ -207,23 +207,24 @@ func (b *Breaker) probing(now time.Duration) bool {
 }
 
 // failed takes in the failure of a permit.
-func (b *Breaker) failed(p *Permit) {
+func (b *Breaker) failed(p *Permit, wait time.Duration) {
 	b.mu.Lock()
 	defer b.unlock()
 	now := b.now()
 	switch b.settle(now) {
 	case Closed:
-		if p.era == b.era && b.tally.fail(now) {
+		if p.era == b.era && b.tally.fail(now, wait) {
 			b.reopen(now)
 		}
 	case Open:
 		if p.era+1 == b.era { // began before the opening and belongs to the same outage: the rest counts from the last failure
-			b.tally.fail(now)
-			b.until, b.local = max(b.until, now+b.cfg.OpenFor), now+b.cfg.OpenFor
+			b.tally.fail(now, wait)
+			b.local = now + b.tally.openFor(now)
+			b.until = max(b.until, b.local)
 		}
 	case HalfOpen:
 		if p.probe != 0 && p.probe == b.probe {
-			b.tally.fail(now)
+			b.tally.fail(now, wait)
 			b.reopen(now)
 		}
 	}
@@ -252,9 +253,10 @@ func (b *Breaker) released(p *Permit) {
 }
 
 func (b *Breaker) reopen(now time.Duration) {
-	b.local = now + b.cfg.OpenFor
+	left := b.tally.openFor(now)
+	b.local = now + left
 	b.until = b.local
-	b.open(b.cfg.OpenFor, false)
+	b.open(left, false)
 }
 
 func (b *Breaker) open(left time.Duration, remote bool) {
@@ -303,10 +305,11 @@ func (p *Permit) Success() {
 	}
 }
 
-// Failure reports that the channel failed.
-func (p *Permit) Failure() {
+// Failure reports that the channel failed. wait is how long it said that it wants to be left alone, 0 for nothing: an opening that only such
+// failures cause ends with the longest of their waits, or after OpenFor.
+func (p *Permit) Failure(wait time.Duration) {
 	if p.end() {
-		p.breaker.failed(p)
+		p.breaker.failed(p, wait)
 	}
 }
 

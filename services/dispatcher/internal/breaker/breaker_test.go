@@ -67,7 +67,7 @@ func fail(t *testing.T, b *Breaker, times int) {
 	for range times {
 		p, ok := b.Acquire()
 		require.True(t, ok)
-		p.Failure()
+		p.Failure(0)
 	}
 }
 
@@ -153,7 +153,7 @@ func TestFailedProbeReopens(t *testing.T) {
 			p, ok := b.Acquire()
 			require.True(t, ok)
 			pass(7 * time.Second)
-			p.Failure()
+			p.Failure(0)
 			require.Equal(t, Open, b.State())
 			require.Equal(t, time.Minute, b.Snapshot().Remaining)
 		}
@@ -213,7 +213,7 @@ func TestStuckProbe(t *testing.T) {
 		require.True(t, ok)
 		stuck.Success()
 		require.Equal(t, HalfOpen, b.State())
-		second.Failure()
+		second.Failure(0)
 		require.Equal(t, Open, b.State())
 	})
 }
@@ -300,7 +300,7 @@ func TestWindowHalfOpen(t *testing.T) {
 		p, ok := b.Acquire()
 		require.True(t, ok)
 		requireRejects(t, b)
-		p.Failure()
+		p.Failure(0)
 		requireRejects(t, b)
 		pass(time.Minute)
 		succeed(t, b)
@@ -358,14 +358,78 @@ func TestScenario14(t *testing.T) {
 }
 
 // A permit ends once; later calls do nothing.
+func TestStatedWaits(t *testing.T) { // an opening lasts no longer than the failures behind it state
+	t.Parallel()
+	const none = 0
+	for name, tc := range map[string]struct {
+		cfg   Config
+		waits []time.Duration // of failures, a second apart
+		want  time.Duration
+	}{
+		"all short":                    {channel, []time.Duration{2 * time.Second, 2 * time.Second, 2 * time.Second}, 2 * time.Second},
+		"the longest counts":           {channel, []time.Duration{30 * time.Second, 2 * time.Second, 2 * time.Second}, 28 * time.Second},
+		"one states nothing":           {channel, []time.Duration{2 * time.Second, none, 2 * time.Second}, time.Minute},
+		"never longer than configured": {channel, []time.Duration{time.Hour, time.Second, time.Second}, time.Minute},
+		"in a row":                     {provider, []time.Duration{none, 2 * time.Second, 2 * time.Second, 2 * time.Second, 2 * time.Second}, time.Minute},
+		"all in a row":                 {provider, []time.Duration{time.Second, time.Second, time.Second, time.Second, 3 * time.Second}, 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			inBubble(t, tc.cfg, func(x bubble) {
+				for i, wait := range tc.waits {
+					if i > 0 {
+						pass(time.Second)
+					}
+					permit, ok := x.b.Acquire()
+					require.True(x.t, ok)
+					permit.Failure(wait)
+				}
+				require.Equal(x.t, tc.want, x.b.Snapshot().Remaining)
+				require.Equal(x.t, tc.want, x.log.list[0].OpenFor)
+				pass(tc.want - 1)
+				requireRejects(x.t, x.b)
+				pass(1)
+				require.NotEqual(x.t, Open, x.b.State())
+				permit, ok := x.b.Acquire() // another one that states a wait opens it for that long, the first that does not for longer
+				require.True(x.t, ok)
+				permit.Failure(5 * time.Second)
+				if tc.want < time.Minute {
+					require.Equal(x.t, 5*time.Second, x.b.Snapshot().Remaining)
+				}
+				pass(5 * time.Second)
+				if permit, ok = x.b.Acquire(); ok {
+					permit.Failure(none)
+					require.Equal(x.t, time.Minute, x.b.Snapshot().Remaining)
+				}
+			})
+		})
+	}
+}
+
+func TestLateFailureExtendsByItsWait(t *testing.T) {
+	t.Parallel()
+	inBubble(t, channel, func(x bubble) {
+		late, ok := x.b.Acquire()
+		require.True(x.t, ok)
+		for range 3 {
+			permit, ok := x.b.Acquire()
+			require.True(x.t, ok)
+			permit.Failure(10 * time.Second)
+		}
+		pass(8 * time.Second)
+		late.Failure(4 * time.Second)
+		require.Equal(x.t, 4*time.Second, x.b.Snapshot().Remaining)
+	})
+}
+
 func TestPermitEndsOnce(t *testing.T) {
 	t.Parallel()
 	inBubble(t, Config{Consecutive: 2, OpenFor: time.Minute, HalfOpen: true}, func(in bubble) {
 		t, b := in.t, in.b
 		p, ok := b.Acquire()
 		require.True(t, ok)
-		p.Failure()
-		p.Failure()
+		p.Failure(0)
+		p.Failure(0)
 		p.Success()
 		p.Release()
 		require.Equal(t, Snapshot{State: Closed, Failures: 1}, b.Snapshot())
@@ -373,7 +437,7 @@ func TestPermitEndsOnce(t *testing.T) {
 		q, ok := b.Acquire()
 		require.True(t, ok)
 		q.Release()
-		q.Failure()
+		q.Failure(0)
 		require.Equal(t, 1, b.Snapshot().Failures)
 	})
 }
@@ -393,7 +457,7 @@ func TestLateSuccess(t *testing.T) {
 		require.True(t, ok)
 		second.Success()
 		require.Equal(t, HalfOpen, b.State())
-		probe.Failure()
+		probe.Failure(0)
 		require.Equal(t, Open, b.State())
 	})
 }
@@ -407,7 +471,7 @@ func TestLateFailureExtends(t *testing.T) {
 			late, _ := b.Acquire()
 			fail(t, b, max(cfg.Consecutive, cfg.Failures))
 			pass(20 * time.Second)
-			late.Failure()
+			late.Failure(0)
 			require.Equal(t, time.Minute, b.Snapshot().Remaining)
 			pass(time.Minute - 1)
 			requireRejects(t, b)
@@ -428,11 +492,11 @@ func TestFailureOfFormerOutage(t *testing.T) {
 			hung2, _ := b.Acquire()
 			fail(t, b, max(cfg.Consecutive, cfg.Failures))
 			pass(time.Minute)
-			hung.Failure() // after the opening, before anybody has noticed its end
+			hung.Failure(0) // after the opening, before anybody has noticed its end
 			require.NotEqual(t, Open, b.State())
 			succeed(t, b)
 			before := b.Snapshot()
-			hung2.Failure()
+			hung2.Failure(0)
 			require.Equal(t, before, b.Snapshot())
 		})
 	}
@@ -520,7 +584,7 @@ func TestNilBreaker(t *testing.T) {
 	for range 10 {
 		p, ok := b.Acquire()
 		require.True(t, ok)
-		p.Failure()
+		p.Failure(0)
 		p.Success()
 		p.Release()
 	}
@@ -603,7 +667,7 @@ func TestConcurrentUse(t *testing.T) {
 				case 1:
 					p.Release()
 				default:
-					p.Failure()
+					p.Failure(0)
 				}
 				if i%100 == 0 {
 					b.Observe(time.Now().Add(10 * time.Microsecond))
@@ -650,7 +714,7 @@ func BenchmarkRejected(b *testing.B) {
 	require.NoError(b, err)
 	for range 5 {
 		p, _ := br.Acquire()
-		p.Failure()
+		p.Failure(0)
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -10,7 +10,7 @@ type Config struct {
 	Consecutive int           // so many failures in a row open; a success in between starts the count anew
 	Failures    int           // so many failures inside Window open; successes change nothing
 	Window      time.Duration // a failure of exactly this age is forgotten
-	OpenFor     time.Duration // counted from the last failure
+	OpenFor     time.Duration // counted from the last failure; shorter where the failures state so
 	HalfOpen    bool          // after OpenFor one probe decides; otherwise the channel is simply closed again
 }
 

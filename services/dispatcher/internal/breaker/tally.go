@@ -7,10 +7,19 @@ type tally struct {
 	cfg   Config
 	row   int             // failures since the last success
 	times []time.Duration // of the last failures inside the window, at most cfg.Failures
+
+	// Of the last failures so many stated how long the upstream wants to be left alone, and the longest of that ends then.
+	stated int
+	until  time.Duration
 }
 
-// fail records a failure and tells whether the threshold is reached.
-func (t *tally) fail(now time.Duration) (tripped bool) {
+// fail records a failure and tells whether the threshold is reached. wait is what the upstream stated, 0 for nothing.
+func (t *tally) fail(now, wait time.Duration) (tripped bool) {
+	if wait > 0 {
+		t.stated, t.until = t.stated+1, max(t.until, now+wait)
+	} else {
+		t.stated, t.until = 0, 0
+	}
 	if t.cfg.Consecutive > 0 {
 		t.row = min(t.row+1, t.cfg.Consecutive)
 		return t.row == t.cfg.Consecutive
@@ -23,6 +32,14 @@ func (t *tally) fail(now time.Duration) (tripped bool) {
 }
 
 func (t *tally) succeed() { t.row = 0 }
+
+// openFor is how long an opening by these failures lasts: no longer than all of them said that the upstream wants to be left alone.
+func (t *tally) openFor(now time.Duration) time.Duration {
+	if t.stated < t.failures(now) {
+		return t.cfg.OpenFor
+	}
+	return min(t.until-now, t.cfg.OpenFor)
+}
 
 // failures is how many count at this time.
 func (t *tally) failures(now time.Duration) int {

@@ -63,7 +63,6 @@ func (r *run) call(ctx context.Context, c reservation) (classify.Step, error) {
 	case verdict.Class == classify.Cancelled:
 		return classify.Stop, errStopped
 	}
-	r.wait = soonest(r.wait, verdict.Wait)
 	step := r.next(c, verdict)
 	if step == classify.RetryOnce && r.badOutput {
 		if step = classify.Final; a.status/100 == 2 { // what came says nothing that the client could make use of
@@ -77,7 +76,8 @@ func (r *run) call(ctx context.Context, c reservation) (classify.Step, error) {
 	if !r.otherModel(c, verdict) && !r.again(c, step) {
 		r.tried[c.Channel] = true
 	}
-	r.reasons = append(r.reasons, string(verdict.Class))
+	r.failed[c.Channel] = failure{verdict, a.status}
+	r.classes = append(r.classes, verdict.Class)
 	return step, nil
 }
 
@@ -153,10 +153,19 @@ func (a *attempt) settle(v classify.Verdict) {
 	case v.Class == classify.Success:
 		a.permit.Success()
 	case v.Breaker:
-		a.permit.Failure()
+		a.permit.Failure(a.brake(v))
 	default:
 		a.permit.Release()
 	}
+}
+
+// brake is how long the upstream states that it takes no calls, if that is all that its failure says: it then opens a circuit for no longer
+//
+func (a *attempt) brake(v classify.Verdict) time.Duration {
+	if limit := v.Class == classify.Rate || v.Class == classify.Quota || a.status == http.StatusTooManyRequests; limit && v.Stated {
+		return v.Wait
+	}
+	return 0
 }
 
 // record adds the call to the ledger.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
@@ -36,8 +34,8 @@ type Breakers interface {
 // Permit is the leave to make one call. It ends in exactly one of the three; later calls do nothing.
 type Permit interface {
 	Success()
-	Failure()
-	Release() // the call says nothing about the channel
+	Failure(wait time.Duration) // wait is what the channel stated, 0 for nothing
+	Release()                   // the call says nothing about the channel
 }
 
 // Dialogues gives the id of the dialogue that the messages of a final body belong to. ok is false when there is none to give.
@@ -92,22 +90,25 @@ type run struct {
 	tried     map[*Channel]bool // out of the question for the rest of the request
 	begun     map[*Channel]int  // calls made through each channel
 	keys      map[*keypool.Pool]map[int]bool
-	busy      bool             // a channel was passed over for lack of a slot
-	badOutput bool             // the one retry of a model with bad output is used up
-	cut       bool             // the answer has begun and can't be sent to its end, not even to an error
-	limited   bool             // a channel was at its limit
-	tooLarge  bool             // a channel found the request too large: only those for large requests are left (C-26)
-	largeBad  bool             // one of those failed for another reason
-	last      classify.Verdict // of the attempt before
-	wait      time.Duration
-	reasons   []string // classes of the failures, which say nothing of the network behind the gateway
+	busy      bool                 // a channel was passed over for lack of a slot
+	badOutput bool                 // the one retry of a model with bad output is used up
+	cut       bool                 // the answer has begun and can't be sent to its end, not even to an error
+	limited   bool                 // a channel was at its limit
+	tooLarge  bool                 // a channel found the request too large: only those for large requests are left (C-26)
+	largeBad  bool                 // one of those failed for another reason
+	last      classify.Verdict     // of the attempt before
+	failed    map[*Channel]failure // the last of each channel
+	classes   []classify.Class     // of all failures
 	started   time.Time
 }
 
 // Run answers the job through sink. Cancelling ctx with classify.ErrClientGone stops it without an answer; any other cause means that the
 // process is stopping.
 func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
-	r := &run{Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, begun: map[*Channel]int{}, keys: map[*keypool.Pool]map[int]bool{}, started: time.Now()}
+	r := &run{
+		Executor: e, job: job, sink: sink, tried: map[*Channel]bool{}, begun: map[*Channel]int{}, keys: map[*keypool.Pool]map[int]bool{},
+		failed: map[*Channel]failure{}, started: time.Now(),
+	}
 	r.usage = contract.RequestRecord{
 		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint(), Model: job.Request.Model,
 		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
@@ -207,9 +208,9 @@ func (r *run) authorize(c *reservation) bool {
 // unguarded is the permit of a channel without a breaker.
 type unguarded struct{}
 
-func (unguarded) Success() {}
-func (unguarded) Failure() {}
-func (unguarded) Release() {}
+func (unguarded) Success()              {}
+func (unguarded) Failure(time.Duration) {}
+func (unguarded) Release()              {}
 
 func (r *run) usedKey(p *keypool.Pool) func(int) bool {
 	return func(index int) bool { return r.keys[p][index] }
@@ -266,60 +267,4 @@ func (r *run) again(c reservation, step classify.Step) bool {
 		return true
 	}
 	return c.Channel.Pool != nil && (step == classify.Retry || step == classify.RetryOnce)
-}
-
-// exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
-func (r *run) exhausted(ctx context.Context) error {
-	if r.tooLarge && !r.largeBad && r.last.Class == classify.Size || r.untranslatable() {
-		return r.passThrough(r.last)
-	}
-	if r.busy && len(r.reasons) == 0 {
-		r.logRejected(ctx, r.chain)
-		return &fault.Fault{Kind: fault.Busy, Message: "all upstreams busy", RetryAfter: time.Second}
-	}
-	wait := r.wait
-	for _, link := range r.chain.Links {
-		c := link.Channel
-		if !link.LastResort {
-			wait = soonest(wait, r.Breakers.OpenFor(c.Circuit))
-		}
-		if c.Pool != nil {
-			wait = soonest(wait, c.Pool.Wait(link.Model, link.want()))
-		}
-	}
-	return &fault.Fault{Kind: fault.Failed, Message: r.failure(), RetryAfter: wait}
-}
-
-// untranslatable says whether the request can't be put to any channel of the chain, which no waiting changes.
-func (r *run) untranslatable() bool {
-	other := func(class string) bool { return class != string(classify.Untranslatable) }
-	return len(r.reasons) == len(r.chain.Links) && !slices.ContainsFunc(r.reasons, other)
-}
-
-// failure says in words why nothing answered.
-func (r *run) failure() string {
-	d := r.job.Request.Decision
-	if len(r.reasons) > 0 {
-		return "all upstreams failed (" + strings.Join(r.reasons, ", ") + ")"
-	}
-	if d.Configured || !d.PinProvider && !d.PinModel {
-		return "all upstreams failed"
-	}
-	first := &r.chain.Links[0]
-	provider, pool := "The provider "+quoted(first.Channel.Provider), first.Channel.Pool
-	switch {
-	case pool != nil && pool.Len() == 0:
-		return provider + " has no key"
-	case pool != nil && !pool.Suits(first.want()):
-		return provider + " has no key for the premium model " + quoted(first.Model)
-	}
-	return provider + " can't be used at the moment: its circuit is open, or all its keys rest"
-}
-
-// soonest is the shorter of two waits, of which 0 is none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }

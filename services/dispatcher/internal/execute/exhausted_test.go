@@ -2,14 +2,19 @@ package execute_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/contract"
 )
@@ -20,7 +25,7 @@ func (w *world) openCircuit(id string) {
 	for range 3 {
 		permit, ok := w.breakers.Get(id).Acquire()
 		require.True(w.t, ok)
-		permit.Failure()
+		permit.Failure(0)
 	}
 }
 
@@ -58,6 +63,169 @@ func TestBusyOrFailed(t *testing.T) {
 			}, single("a"), single("b"))
 		})
 	}
+}
+
+// exhausted is what a client gets from no channel.
+type exhausted struct {
+	status             int
+	code               string
+	wait               int64  // error.retry_after
+	retryAfter, should string // headers
+	message            string // holds it
+}
+
+func (w *world) requireExhausted(want exhausted, change ...func(*contract.Decision)) {
+	w.t.Helper()
+	got, _ := w.routed(w.t.Context(), plainBody, change...)
+	body := gjson.Parse(got.text())
+	require.Contains(w.t, body.Get("error.message").Str, want.message)
+	require.NotContains(w.t, got.text(), "10.0.0.7")
+	require.Equal(w.t, want.status, got.head.Status)
+	require.Equal(w.t, want.code, body.Get("error.code").Str)
+	require.Equal(w.t, want.wait, body.Get("error.retry_after").Int())
+	require.Equal(w.t, want.retryAfter, got.header("Retry-After"))
+	require.Equal(w.t, want.should, got.header("X-Should-Retry"))
+}
+
+const failed = "all_upstreams_failed"
+
+// R-134, R-426, R-427, R-428: who asks is told what is in the way of each provider, how long it will be, and whether it is worth coming back.
+func TestExhaustedSaysWhy(t *testing.T) {
+	t.Parallel()
+	slow := func(wait, body string) handler {
+		return func(w http.ResponseWriter, _ *http.Request, _ int) {
+			w.Header().Set("Retry-After", wait)
+			w.WriteHeader(http.StatusTooManyRequests)
+			_, _ = io.WriteString(w, body)
+		}
+	}
+	deny := status(http.StatusUnauthorized, `{"error":{"message":"bad key"}}`)
+	google := status(http.StatusForbidden, `{"error":{"code":403,"message":"m","status":"PERMISSION_DENIED"}}`)
+	down := status(http.StatusBadGateway, "<html>10.0.0.7</html>")
+	for name, tc := range map[string]struct {
+		a, b         handler // nil: there is none
+		adjust       []func(*execute.Channel)
+		first, again exhausted // the answer, and that to a second request
+	}{
+		"no key": {a: reply("a"), adjust: []func(*execute.Channel){pooled(0)}, first: exhausted{503, failed, 0, "", "", "all upstreams failed: pa has no key"}},
+		"a limit": {
+			a: slow("7", "{}"), adjust: []func(*execute.Channel){pooled(1)},
+			first: exhausted{503, failed, 7, "7", "", "pa: its key rate limited, 7 s. Try again in 7 s (2000-01-01T00:00:07Z)"},
+			again: exhausted{503, failed, 7, "7", "", "pa: its key rate limited, 7 s"},
+		},
+		"a long limit": {
+			a: slow("3600", "{}"), adjust: []func(*execute.Channel){pooled(2)},
+			first: exhausted{503, failed, 3600, "", "false", "pa: both keys rate limited, 60 min. Try again in 60 min (2000-01-01T01:00:00Z)"},
+		},
+		"a limit of the only key": {a: slow("7", "{}"), first: exhausted{503, failed, 7, "7", "", "pa: rate limited, 7 s"}},
+		"a short and a long limit": {
+			a: slow("3600", "{}"), b: slow("30", "{}"), adjust: []func(*execute.Channel){pooled(1)},
+			first: exhausted{503, failed, 30, "30", "", "pa: its key rate limited, 60 min; pb: rate limited, 30 s. Try again in 30 s"},
+		},
+		"a long limit, and one that may be up soon": {
+			a: slow("3600", "{}"), b: down, first: exhausted{503, failed, 0, "", "", "pa: rate limited, 60 min; pb: no usable answer (502)"},
+		},
+		"the one key is refused": {a: deny, first: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (401)"}, again: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (401)"}},
+		"the keys of a pool are refused": {
+			a: deny, adjust: []func(*execute.Channel){pooled(3)},
+			first: exhausted{424, "upstream_auth", 0, "", "", "pa refused all 3 of the gateway's keys (401)"},
+			again: exhausted{424, "upstream_auth", 0, "", "", "pa refused all 3 of the gateway's keys"},
+		},
+		"refused for the model": {
+			a: google, adjust: []func(*execute.Channel){pooled(1)},
+			first: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (403)"},
+			again: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key"},
+		},
+		"refused for a moment": {
+			a: func(w http.ResponseWriter, _ *http.Request, _ int) {
+				w.Header().Set("Retry-After", "20")
+				w.WriteHeader(http.StatusForbidden)
+			},
+			first: exhausted{503, failed, 20, "20", "", "pa refused the gateway's key (403). Try again in 20 s"},
+		},
+		"both refuse":                 {a: deny, b: google, first: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (401); pb refused the gateway's key (403)"}},
+		"one refuses, one is down":    {a: deny, b: down, first: exhausted{503, failed, 0, "", "", "pa refused the gateway's key (401); pb: no usable answer (502)"}},
+		"one refuses, one has no key": {a: deny, b: reply("b"), adjust: []func(*execute.Channel){withoutKeys("b")}, first: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (401); pb has no key"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			handlers := map[string]handler{"a": tc.a}
+			if tc.b != nil {
+				handlers["b"] = tc.b
+			}
+			bubble(t, handlers, func(w *world) {
+				w.requireExhausted(tc.first)
+				if tc.again.status != 0 {
+					w.requireExhausted(tc.again)
+				}
+			}, tc.adjust...)
+		})
+	}
+}
+
+// withoutKeys takes the keys of a channel.
+func withoutKeys(id string) func(*execute.Channel) {
+	return func(c *execute.Channel) {
+		if c.ID == id {
+			c.Pool = keypool.New(nil, keypool.Cooldowns{}, nil)
+		}
+	}
+}
+
+// R-425, R-428: a circuit that three short limits opened is told as such, and is open no longer than they stated.
+func TestCircuitOfLimitsIsTold(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": func(w http.ResponseWriter, r *http.Request, n int) {
+		if n > 3 {
+			reply("a")(w, r, n)
+			return
+		}
+		w.Header().Set("Retry-After", "2")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}}, func(w *world) {
+		for range 3 {
+			w.requireExhausted(exhausted{503, failed, 2, "2", "", "pa: rate limited, 2 s"})
+		}
+		w.requireExhausted(exhausted{503, failed, 2, "2", "", "pa: circuit open until 2000-01-01T00:00:02Z. Try again in 2 s"})
+		<-time.After(2 * time.Second)
+		got, _ := w.routed(w.t.Context(), plainBody)
+		require.Equal(w.t, http.StatusOK, got.head.Status)
+		require.Equal(w.t, 4, w.called("a"))
+	})
+}
+
+// R-170, R-429: a premium model with keys that are known to be free is nothing that comes with time.
+func TestPremiumModelWithoutItsKey(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*contract.Decision){"named": named, "strict": strict} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
+				w.plan.chain.Links[0].Channel.Pool = keypool.New([]keypool.Key{{Value: "one", Tier: contract.TierFree}}, keypool.Cooldowns{}, nil)
+				w.link("a", func(l *execute.Link) { l.Premium = true })
+				w.requireExhausted(exhausted{424, "premium_key_required", 0, "", "", "pa has no key for the premium model `real-a`"}, change)
+			})
+		})
+	}
+}
+
+// R-424: a model that is gone from one channel may be there at the next one; where it is nowhere, the client learns that.
+func TestModelThatIsGone(t *testing.T) {
+	t.Parallel()
+	gone := status(http.StatusGone, `{"error":{"message":"end of life","type":"t","code":"c"}}`)
+	bubble(t, map[string]handler{"a": gone, "b": reply("b")}, func(w *world) {
+		got, _ := w.run(w.t.Context(), plainBody)
+		require.Equal(w.t, "b", got.header("X-Gateway-Upstream"))
+		got, _ = w.routed(w.t.Context(), plainBody)
+		require.Equal(w.t, "pb", got.header("X-Gateway-Provider"))
+		require.Equal(w.t, []string{"pa/real-a"}, w.plan.absent)
+	})
+	bubble(t, map[string]handler{"a": gone, "b": gone}, func(w *world) {
+		got, _ := w.run(w.t.Context(), plainBody)
+		require.Equal(w.t, http.StatusGone, got.head.Status)
+		require.Equal(w.t, "end of life", gjson.Get(got.text(), "error.message").Str)
+		require.Equal(w.t, 2, w.called("a")+w.called("b"))
+	})
 }
 
 // R-174, R-175: many requests at once, each with a key of its own; what is told of it is its index.

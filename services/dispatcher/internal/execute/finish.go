@@ -61,6 +61,8 @@ func faultCategory(f *fault.Fault) string {
 		return "VALIDATION_ERROR"
 	case fault.Internal:
 		return "INTERNAL_ERROR"
+	case fault.UpstreamAuth, fault.PremiumKey:
+		return "AUTH_FAILURE"
 	}
 	return "SERVICE_UNAVAILABLE"
 }

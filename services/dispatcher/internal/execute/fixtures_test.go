@@ -77,6 +77,7 @@ func TestRecordedFailures(t *testing.T) {
 func TestRecordedFailuresOfNamedModels(t *testing.T) {
 	t.Parallel()
 	passes := map[classify.Class]bool{classify.Client: true, classify.Size: true, classify.Model: true, classify.Payment: true, classify.BadOutput: true}
+	refuses := map[classify.Class]bool{classify.Auth: true, classify.Forbidden: true}
 	for _, f := range fixtures.For(fixtures.Failure) {
 		t.Run(f.File, func(t *testing.T) {
 			t.Parallel()
@@ -84,7 +85,8 @@ func TestRecordedFailuresOfNamedModels(t *testing.T) {
 				t := w.t
 				w.plan.chain = execute.NewChain(w.plan.chain.Links[:1])
 				got, _ := w.routed(t.Context(), plainBody, strict, named)
-				require.Equal(t, !passes[classify.Class(f.Class)], got.head.Status == http.StatusServiceUnavailable, got.text())
+				want := map[bool]int{true: http.StatusFailedDependency, false: http.StatusServiceUnavailable}[refuses[classify.Class(f.Class)] && f.Header.Get("Retry-After") == ""]
+				require.Equal(t, !passes[classify.Class(f.Class)], got.head.Status == want, got.text())
 				require.NotContains(t, []int{401, 403, 429, 500, 502, 529}, got.head.Status)
 				require.NotEmpty(t, gjson.Get(got.text(), "detail").Str)
 				require.Empty(t, w.plan.absent, "the client named it")

@@ -110,10 +110,14 @@ func TestStrictCallsNobodyElse(t *testing.T) {
 				for range tc.before {
 					permit, ok := w.breakers.Get("a").Acquire()
 					require.True(t, ok)
-					permit.Failure()
+					permit.Failure(0)
 				}
 				got, _ := w.routed(t.Context(), plainBody, strict)
-				require.Equal(t, http.StatusServiceUnavailable, got.head.Status)
+				want := http.StatusServiceUnavailable
+				if name == "keys refused" {
+					want = http.StatusFailedDependency
+				}
+				require.Equal(t, want, got.head.Status)
 				require.Equal(t, tc.calls, w.called("a"))
 				require.Zero(t, w.called("b")+w.called("c"))
 				require.NotContains(t, got.text(), "bad key")

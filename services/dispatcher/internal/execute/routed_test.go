@@ -298,35 +298,6 @@ func TestNoKeyIsNoCall(t *testing.T) {
 	}, pooled(0))
 }
 
-// R-134: strict fails fast, and says why.
-func TestStrictSaysWhy(t *testing.T) {
-	t.Parallel()
-	bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
-		got, _ := w.routed(w.t.Context(), plainBody, strict)
-		require.Equal(w.t, http.StatusServiceUnavailable, got.head.Status)
-		require.Contains(w.t, got.text(), "The provider `pa` has no key")
-	}, pooled(0))
-	bubble(t, map[string]handler{"a": status(429, "{}")}, func(w *world) {
-		t := w.t
-		got, _ := w.routed(t.Context(), plainBody, strict)
-		require.Contains(t, got.text(), "all upstreams failed (rate_limit)")
-		<-time.After(time.Minute)
-		got, _ = w.routed(t.Context(), plainBody, strict)
-		require.Contains(t, got.text(), "all its keys rest")
-		require.Equal(t, "3540", got.header("Retry-After"))
-		require.Equal(t, 1, w.called("a"))
-	}, pooled(1))
-	for name, change := range map[string]func(*contract.Decision){"named": named, "strict": strict} { // R-170
-		bubble(t, map[string]handler{"a": reply("a")}, func(w *world) {
-			w.plan.chain.Links[0].Channel.Pool = keypool.New([]keypool.Key{{Value: "one", Tier: contract.TierFree}}, keypool.Cooldowns{}, nil)
-			w.link("a", func(l *execute.Link) { l.Premium = true })
-			got, _ := w.routed(w.t.Context(), plainBody, change)
-			require.Equal(w.t, http.StatusServiceUnavailable, got.head.Status, name)
-			require.Contains(w.t, got.text(), "The provider `pa` has no key for the premium model `real-a`")
-		})
-	}
-}
-
 // R-370: a provider's slots are shown as those of an upstream are, although they are counted under another name.
 func TestSlotsOfProviderAreLogged(t *testing.T) {
 	t.Parallel()

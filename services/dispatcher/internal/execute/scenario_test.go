@@ -460,7 +460,7 @@ func TestKeysAreScrubbed(t *testing.T) {
 			require.Equal(t, http.StatusBadRequest, got.head.Status)
 			require.Contains(t, got.text(), "bad ?key=[key]")
 			got, _ = w.run(t.Context(), plainBody)
-			require.Equal(t, http.StatusServiceUnavailable, got.head.Status)
+			require.Equal(t, http.StatusFailedDependency, got.head.Status)
 			require.NotContains(t, got.text()+w.log.String(), "key-of-a")
 		})
 }

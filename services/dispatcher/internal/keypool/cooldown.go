@@ -45,12 +45,14 @@ func (r cooldown) none() bool { return r.since.IsZero() }
 // left is the rest of the cooldown, 0 when it is over.
 func (r cooldown) left(now time.Time) time.Duration { return max(0, r.until.Sub(now)) }
 
-func (k *keyState) cooldownEnd(model string) time.Time {
-	until := k.cooldown.until
-	if m := k.byModel[model].until; m.After(until) {
+func (k *keyState) cooldownEnd(model string) time.Time { return k.cooldownFor(model).until }
+
+// cooldownFor is what keeps the key from this model for the longest.
+func (k *keyState) cooldownFor(model string) cooldown {
+	if m := k.byModel[model]; m.until.After(k.cooldown.until) {
 		return m
 	}
-	return until
+	return k.cooldown
 }
 
 // failed says whether the key has failed for every model, and no success has come since. It may be used again when its cooldown is

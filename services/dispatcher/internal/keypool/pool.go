@@ -156,6 +156,28 @@ func (p *Pool) Wait(model string, want Want) time.Duration {
 	return max(0, shortest)
 }
 
+// Resting counts, by the class of their failure, the keys that would do for the model and cool down. all says that there are some, and that every
+// one of them does.
+func (p *Pool) Resting(model string, want Want) (resting map[classify.Class]int, all bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	resting = map[classify.Class]int{}
+	free := 0
+	for i := range p.state {
+		k := &p.state[i]
+		if want.rank(k.Tier) == unfit {
+			continue
+		}
+		if c := k.cooldownFor(model); c.left(now) > 0 {
+			resting[c.class]++
+		} else {
+			free++
+		}
+	}
+	return resting, free == 0 && len(resting) > 0
+}
+
 func (k *keyState) usable(model string, want Want, now time.Time) bool {
 	return want.rank(k.Tier) != unfit && !k.cooldownEnd(model).After(now)
 }
