@@ -220,6 +220,7 @@ func TestDeadLinks(t *testing.T) {
 		},
 		"no file":     {map[string]string{"docs/page.md": "\n[up](README.md)\n", "README.md": ""}, []string{"docs/page.md:2: nothing is at README.md"}},
 		"no heading":  {map[string]string{"docs/page.md": page, "README.md": "[1](docs/page.md#no-heading)"}, []string{"README.md:1: nothing is at docs/page.md#no-heading"}},
+		"no path":     {map[string]string{"docs/page.md": "`docs/page.md`, `docs/<x>`, `shared/gone.go`\n"}, []string{"docs/page.md:1: nothing is at shared/gone.go"}},
 		"not in here": {map[string]string{"docs/page.md": "[1](#page)\n"}, []string{"docs/page.md:1: nothing is at #page"}},
 	}
 	for name, tt := range tests {

@@ -13,11 +13,12 @@ var (
 	link      = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	heading   = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
+	named     = regexp.MustCompile("`((?:services|shared|deploy|docs)/[\\w./-]+)`")
 	// unanchored is what a heading loses on the way to its anchor.
 	unanchored = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
 
-// DeadLinks lists the links of documents below root that lead to no file, or to no heading of a document.
+// DeadLinks lists the links of documents below root that lead to no file, or to no heading of a document, and the paths that they name in vain.
 func DeadLinks(root string) ([]string, error) {
 	texts, err := readTexts(root)
 	if err != nil {
@@ -47,6 +48,12 @@ func DeadLinks(root string) ([]string, error) {
 			}
 			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(file))); err != nil || anchor != "" && !anchors[file][anchor] {
 				found = append(found, fmt.Sprintf("%s: nothing is at %s", t.place(m[0]), target))
+			}
+		}
+		for _, m := range named.FindAllStringSubmatchIndex(t.content, -1) {
+			file := t.content[m[2]:m[3]]
+			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(file))); err != nil {
+				found = append(found, fmt.Sprintf("%s: nothing is at %s", t.place(m[0]), file))
 			}
 		}
 	}
