@@ -85,6 +85,7 @@ func (r *embeddingScan) member() {
 		r.s.Skip()
 	default:
 		once = false
+		r.otherSpelling(requestNames, "", 0)
 		r.s.Skip()
 	}
 	if r.s.Failed() {

@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/openai/rawjson"
 )
 
 func TestScanEmbeddings(t *testing.T) {
@@ -52,10 +54,12 @@ func TestScanEmbeddingsRefuses(t *testing.T) {
 		{"cut in the input", `{"model":"e","input":["a"`, "", CodeInvalidJSON},
 		{"syntax wins over meaning", `{"model":5,"input":[],`, "", CodeInvalidJSON},
 		{"bad utf-8", "{\"model\":\"e\",\"input\":\"\xff\"}", "", CodeInvalidJSON},
-		{"too deep", `{"model":"e","input":` + strings.Repeat("[", 600) + strings.Repeat("]", 600) + `}`, "", CodeInvalidJSON},
+		{"too deep", `{"model":"e","input":` + strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth) + `}`, "", CodeInvalidJSON},
 		{"array", `[]`, "", CodeInvalidType},
 		{"null", `null`, "", CodeInvalidType},
 		{"no model", `{"input":"hi"}`, "model", CodeMissing}, // REQ-12
+		{"other case of the input", `{"model":"e","Input":"x","input":"hi"}`, "Input", CodeAmbiguous}, // R-465
+		{"unknown names that are equal in any case", `{"model":"e","input":"hi","Truncate":1,"truncate":2}`, "truncate", CodeAmbiguous},
 		{"null model", `{"model":null,"input":"hi"}`, "model", CodeMissing},
 		{"empty model", `{"model":"","input":"hi"}`, "model", CodeMissing},
 		{"model of the wrong type", `{"model":5,"input":"hi"}`, "model", CodeInvalidType},

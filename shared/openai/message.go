@@ -42,10 +42,11 @@ func (r *requestScan) message(n int) {
 		case "content":
 			empty = r.content(n)
 		case "tool_calls":
-			r.toolCalls()
+			r.toolCalls(n)
 		case "function_call":
-			r.function()
+			r.function(n)
 		default:
+			r.otherSpelling(messageNames, "messages[#].", n)
 			r.s.Skip()
 		}
 	}
@@ -68,12 +69,12 @@ func (r *requestScan) content(n int) (empty bool) {
 		r.s.Skip()
 		return true
 	case '{':
-		return r.part()
+		return r.part(n)
 	case '[':
 		r.s.Enter('[')
 		empty = true
 		for r.s.Element() {
-			empty = r.part() && empty
+			empty = r.part(n) && empty
 		}
 		return empty
 	default:
@@ -92,8 +93,8 @@ func (r *requestScan) plainText() (empty bool) {
 	return empty
 }
 
-// part reads one part of a content and answers whether it is a text without characters.
-func (r *requestScan) part() (empty bool) {
+// part reads one part of the content of message n and answers whether it is a text without characters.
+func (r *requestScan) part(n int) (empty bool) {
 	if r.s.Kind() == '"' {
 		r.plainText()
 		return false
@@ -109,6 +110,7 @@ func (r *requestScan) part() (empty bool) {
 		case "text":
 			text = r.s.Skip()
 		default:
+			r.otherSpelling(partNames, "messages[#].content[].", n)
 			r.s.Skip()
 		}
 	}
@@ -124,8 +126,8 @@ func (r *requestScan) part() (empty bool) {
 	return emptyText && rawjson.Is(kind.Of(r.body), "text")
 }
 
-// toolCalls looks for empty arguments in the tool calls of a message of the history.
-func (r *requestScan) toolCalls() {
+// toolCalls looks for empty arguments in the tool calls of message n.
+func (r *requestScan) toolCalls(n int) {
 	if !r.s.Enter('[') {
 		return
 	}
@@ -135,19 +137,21 @@ func (r *requestScan) toolCalls() {
 		}
 		for r.s.Member() {
 			if string(r.s.Key()) == "function" {
-				r.function()
+				r.function(n)
 			} else {
+				r.otherSpelling(toolCallNames, "messages[#].tool_calls[].", n)
 				r.s.Skip()
 			}
 		}
 	}
 }
 
-func (r *requestScan) function() {
+func (r *requestScan) function(n int) {
 	if !r.s.Enter('{') {
 		return
 	}
 	for r.s.Member() {
+		r.otherSpelling(functionNames, "messages[#].tool_calls[].function.", n)
 		name := r.s.Key()
 		value := r.s.Skip()
 		if value.End-value.Start == len(`""`) && string(value.Of(r.body)) == `""` && string(name) == "arguments" {

@@ -151,6 +151,7 @@ func (r *requestScan) object(member func()) error {
 	if !r.s.End() {
 		return r.syntaxError()
 	}
+	r.checkSpellings()
 	if r.err != nil {
 		return r.err
 	}
@@ -231,6 +232,7 @@ func (r *requestScan) member() {
 		}
 	default:
 		once = false
+		r.otherSpelling(requestNames, "", 0)
 		m.value = r.s.Skip()
 	}
 	if r.s.Failed() {
@@ -313,6 +315,7 @@ func (r *requestScan) streamOptions() {
 		if string(r.s.Key()) == "include_usage" {
 			r.IncludeUsage, _ = r.boolean("stream_options.include_usage")
 		} else {
+			r.otherSpelling(streamOptionsNames, "stream_options.", 0)
 			r.s.Skip()
 		}
 	}

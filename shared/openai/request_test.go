@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/openai/rawjson"
 )
 
 const hi = `"messages":[{"role":"user","content":"hi"}]`
@@ -58,6 +60,8 @@ func TestScanRequestAccepts(t *testing.T) {
 		`{"messages":[{"role":"user","content":["a"]}]}`,
 		`{"stop":"END","x":{"a":1,"a":2},` + hi + `}`, // REQ-07: deep duplicates are not ours
 		`{"temperature":1,"temperature":2,` + hi + `}`,
+		`{"topK":1,"enableThinking":{"Model":1,"model":2},"X":1,"` + "\u00e9" + `":1,` + hi + `}`, // R-024, R-465: only what others read as something else is refused
+		`{"x":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `,` + hi + `}`,
 	} {
 		_, err := ScanRequest([]byte(body))
 		require.NoError(t, err, body)
@@ -66,7 +70,7 @@ func TestScanRequestAccepts(t *testing.T) {
 
 func TestScanRequestRefuses(t *testing.T) {
 	t.Parallel()
-	deep := strings.Repeat("[", 600) + strings.Repeat("]", 600)
+	deep := strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth)
 	cases := []struct{ name, body, param, code string }{
 		{"nothing", ``, "", CodeInvalidJSON}, // R-026, R-031
 		{"space", " \n", "", CodeInvalidJSON},
@@ -104,6 +108,22 @@ func TestScanRequestRefuses(t *testing.T) {
 		{"two models", `{"model":"a","model":"b",` + hi + `}`, "model", CodeDuplicate}, // REQ-07
 		{"two models, escaped", `{"model":"a","mod\u0065l":"b",` + hi + `}`, "model", CodeDuplicate},
 		{"two streams", `{"stream":false,` + hi + `,"stream":true}`, "stream", CodeDuplicate},
+		{"other case beside", `{"model":"a","Model":"b",` + hi + `}`, "Model", CodeAmbiguous}, // R-465
+		{"other case before", `{"MODEL":"b","model":"a",` + hi + `}`, "MODEL", CodeAmbiguous},
+		{"other case alone", `{"Stream":true,` + hi + `}`, "Stream", CodeAmbiguous},
+		{"other case, escaped", `{"\u004dodel":"b",` + hi + `}`, "Model", CodeAmbiguous},
+		{"long s", "{\"\u017ftream\":true," + hi + "}", "\u017ftream", CodeAmbiguous},
+		{"kelvin sign", "{\"to\u212aen\":1,\"token\":2," + hi + "}", "token", CodeAmbiguous},
+		{"other case of what a dialect reads", `{"Tools":[],` + hi + `}`, "Tools", CodeAmbiguous},
+		{"other case of a field of the gateway", `{"Session_ID":"x",` + hi + `}`, "Session_ID", CodeAmbiguous},
+		{"two unknown ones", `{"topK":1,` + hi + `,"TopK":2}`, "TopK", CodeAmbiguous},
+		{"unknown ones in lower case", `{"Min_p":1,` + hi + `,"min_p":2}`, "min_p", CodeAmbiguous},
+		{"other case in a message", `{"messages":[{"role":"user","content":"hi"},{"role":"user","Content":"x","content":"y"}]}`, "messages[1].Content", CodeAmbiguous},
+		{"other case of a role", `{"messages":[{"Role":"system","role":"user","content":"hi"}]}`, "messages[0].Role", CodeAmbiguous},
+		{"other case in a part", `{"messages":[{"role":"user","content":[{"type":"text","text":"a","TEXT":"b"}]}]}`, "messages[0].content[].TEXT", CodeAmbiguous},
+		{"other case in a call", `{"messages":[{"role":"assistant","tool_calls":[{"Function":{}}]}]}`, "messages[0].tool_calls[].Function", CodeAmbiguous},
+		{"other case of arguments", `{"messages":[{"role":"assistant","tool_calls":[{"function":{"Arguments":""}}]}]}`, "messages[0].tool_calls[].function.Arguments", CodeAmbiguous},
+		{"other case of an option", `{"stream_options":{"Include_usage":true},` + hi + `}`, "stream_options.Include_usage", CodeAmbiguous},
 		{"two messages", `{` + hi + `,` + hi + `}`, "messages", CodeDuplicate},
 	}
 	for _, c := range cases {
@@ -128,7 +148,7 @@ func FuzzScanRequest(f *testing.F) {
 		if err != nil {
 			wrong, ok := errors.AsType[*RequestError](err)
 			require.True(t, ok)
-			if wrong.Code == CodeInvalidJSON && strings.Count(string(body), "[")+strings.Count(string(body), "{") < 500 {
+			if wrong.Code == CodeInvalidJSON && strings.Count(string(body), "[")+strings.Count(string(body), "{") < rawjson.MaxDepth {
 				require.False(t, json.Valid(body) && utf8.Valid(body), wrong.Message)
 			} else {
 				require.True(t, json.Valid(body))
@@ -142,6 +162,13 @@ func FuzzScanRequest(f *testing.F) {
 		var fold map[string]json.RawMessage
 		require.NoError(t, json.Unmarshal(body, &fold))
 		want.Model, want.Stream = new(""), new(false)
+		var server struct { // R-465: a server that reads names in any case reads the same
+			Model  json.RawMessage
+			Stream json.RawMessage
+		}
+		require.NoError(t, json.Unmarshal(body, &server))
+		require.Equal(t, fold["model"], server.Model)
+		require.Equal(t, fold["stream"], server.Stream)
 		if raw, ok := fold["model"]; ok && string(raw) != "null" {
 			require.NoError(t, json.Unmarshal(raw, want.Model))
 		}

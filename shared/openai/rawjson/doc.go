@@ -5,8 +5,9 @@ package rawjson
 
 import "fmt"
 
-// MaxDepth is the deepest nesting of arrays and objects that is accepted.
-const MaxDepth = 512
+// MaxDepth is the deepest nesting of arrays and objects that is accepted: that of encoding/json, which servers written in Go have, and more
+// than other parsers take.
+const MaxDepth = 10_000
 
 // Span is a piece of a text, as byte offsets: text[Start:End]. The zero Span means "not there".
 type Span struct{ Start, End int }
@@ -24,7 +25,7 @@ func (s Span) Of(text []byte) []byte {
 
 // SyntaxError says where a text stops being acceptable JSON.
 type SyntaxError struct {
-	Offset int // of the first byte that does not fit
+	Offset int // of the first byte that does not fit, or of the container that is nested too deep
 	Reason string
 }
 

@@ -3,6 +3,7 @@ package rawjson
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -55,7 +56,7 @@ func TestDepth(t *testing.T) {
 
 	s := Scan(nested(MaxDepth + 1))
 	s.Skip()
-	require.EqualError(t, s.Err(), "nesting is too deep at byte 0")
+	require.EqualError(t, s.Err(), fmt.Sprintf("nesting is deeper than %d at byte %d", MaxDepth, MaxDepth), "the container that is too deep")
 }
 
 func TestScannerReportsPosition(t *testing.T) {

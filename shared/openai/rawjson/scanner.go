@@ -2,11 +2,15 @@ package rawjson
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 )
 
-// tooDeep is the position that stands for nesting beyond MaxDepth.
+// tooDeep is added to the offset of a container that is nested deeper than MaxDepth, so that the sum is below every other result.
 const tooDeep = math.MinInt
+
+// isTooDeep says whether a negative result is about nesting.
+func isTooDeep(result int) bool { return result < tooDeep/2 }
 
 // Scanner walks once through a JSON text from front to back. It checks all it passes, so a caller that has visited or skipped everything
 // and gets true from End knows that the text is valid. Values that are not entered are skipped without any allocation.
@@ -32,7 +36,7 @@ type Scanner struct {
 	depth int // containers that may still be entered
 	first bool
 	key   Span // with quotes
-	err   int  // complement of the position of the first error, or tooDeep; 0 = none
+	err   int  // complement of the position of the first error, or tooDeep and the position; 0 = none
 }
 
 // Scan makes a scanner for text, at its first value.
@@ -58,8 +62,7 @@ func (s *Scanner) Enter(open byte) bool {
 		return false
 	}
 	if s.depth == 0 {
-		s.fail(tooDeep)
-		return false
+		return s.fail(tooDeep + s.i)
 	}
 	s.depth--
 	s.i++
@@ -172,11 +175,11 @@ func (s *Scanner) End() bool {
 
 // Err describes the first error, or is nil.
 func (s *Scanner) Err() *SyntaxError {
-	switch s.err {
-	case 0:
+	switch {
+	case s.err == 0:
 		return nil
-	case tooDeep:
-		return &SyntaxError{Reason: "nesting is too deep"}
+	case isTooDeep(s.err):
+		return &SyntaxError{Offset: s.err - tooDeep, Reason: fmt.Sprintf("nesting is deeper than %d", MaxDepth)}
 	default:
 		return &SyntaxError{Offset: ^s.err, Reason: "unexpected character or end"}
 	}
@@ -198,18 +201,16 @@ func skipSpace(b []byte, i int) int {
 	return i
 }
 
-// valueEnd gives the index after the value at i, the complement of the position of an error, or tooDeep.
+// valueEnd gives the index after the value at i, the complement of the position of an error, or tooDeep and the position.
 func valueEnd(b []byte, i, depth int) int {
 	if i >= len(b) {
 		return ^i
 	}
-	switch c := b[i]; c {
+	switch b[i] {
 	case '"':
 		return textEnd(b, i+1)
-	case '{':
-		return objectEnd(b, i, depth)
-	case '[':
-		return arrayEnd(b, i, depth)
+	case '{', '[':
+		return containerEnd(b, i, depth)
 	case 't':
 		return literalEnd(b, i, "true")
 	case 'f':
@@ -218,65 +219,6 @@ func valueEnd(b []byte, i, depth int) int {
 		return literalEnd(b, i, "null")
 	default:
 		return numberEnd(b, i)
-	}
-}
-
-func objectEnd(b []byte, i, depth int) int {
-	if depth == 0 {
-		return tooDeep
-	}
-	if i = skipSpace(b, i+1); i < len(b) && b[i] == '}' {
-		return i + 1
-	}
-	for {
-		if i >= len(b) || b[i] != '"' {
-			return ^i
-		}
-		if i = textEnd(b, i+1); i < 0 {
-			return i
-		}
-		if i = skipSpace(b, i); i >= len(b) || b[i] != ':' {
-			return ^i
-		}
-		if i = valueEnd(b, skipSpace(b, i+1), depth-1); i < 0 {
-			return i
-		}
-		if i = skipSpace(b, i); i >= len(b) {
-			return ^i
-		}
-		switch b[i] {
-		case ',':
-			i = skipSpace(b, i+1)
-		case '}':
-			return i + 1
-		default:
-			return ^i
-		}
-	}
-}
-
-func arrayEnd(b []byte, i, depth int) int {
-	if depth == 0 {
-		return tooDeep
-	}
-	if i = skipSpace(b, i+1); i < len(b) && b[i] == ']' {
-		return i + 1
-	}
-	for {
-		if i = valueEnd(b, i, depth-1); i < 0 {
-			return i
-		}
-		if i = skipSpace(b, i); i >= len(b) {
-			return ^i
-		}
-		switch b[i] {
-		case ',':
-			i = skipSpace(b, i+1)
-		case ']':
-			return i + 1
-		default:
-			return ^i
-		}
 	}
 }
 
