@@ -11,6 +11,7 @@ import (
 
 	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/fault"
 )
 
 const (
@@ -57,6 +58,45 @@ func TestNothingOfTheClientIsLogged(t *testing.T) {
 	_ = exchange(t, g.addr, "GET / HTTP/1.1\r\nHost: x\r\nbroken "+secret+"\r\n\r\n", 1)
 	require.NotContains(t, g.log.String(), secret)
 	require.Contains(t, g.log.String(), "level=DEBUG")
+}
+
+// R-467: who is refused although no upstream was asked leaves a line with the address; what an upstream refuses is logged by who asked it.
+func TestRefusalsAreLogged(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.ClientKeys, c.Debug = []string{clientKey}, false })
+	refusal := &fault.Fault{Kind: fault.Failed, Message: "No provider is configured", Code: "no_provider"}
+	asked := fault.New(fault.Failed, "all upstreams failed")
+	g.work(func(ctx context.Context, r *reply) {
+		f, head := refusal, refusal.Head()
+		if r.work.Request.Model == "asked" {
+			f, head = asked, asked.Head()
+			head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", "2"})
+		}
+		_ = r.Head(head)
+		_ = r.Data(ctx, f.AppendJSON(nil))
+		_ = r.end()
+	})
+	key := []string{"Authorization", "Bearer " + clientKey}
+	line := func(want ...string) {
+		t.Helper()
+		text := g.log.String()
+		last, _, _ := strings.Cut(text[strings.LastIndex(text, "request refused"):], "\n")
+		for _, part := range append(want, "client=127.0.0.1") {
+			require.Contains(t, last, part)
+		}
+	}
+	requireError(t, g.chat(chatBody), http.StatusUnauthorized)
+	line("status=401", "code=unauthorized", "route=chat")
+	requireError(t, g.do(http.MethodGet, "/v1/unknown", nil, key...), http.StatusNotFound)
+	line("status=404", "code=not_found")
+	requireError(t, g.do(http.MethodGet, "/v1/models/unknown", nil, key...), http.StatusNotFound)
+	line("status=404", "code=model_not_found", "route=models")
+	requireError(t, g.chat("{", key...), http.StatusBadRequest)
+	line("status=400", "code=invalid_json")
+	requireError(t, g.chat(streamBody, key...), http.StatusServiceUnavailable)
+	line("status=503", "code=no_provider", "model=m")
+	requireError(t, g.chat(strings.Replace(chatBody, `"m"`, `"asked"`, 1), key...), http.StatusServiceUnavailable)
+	require.Equal(t, 5, strings.Count(g.log.String(), `level=INFO msg="request refused"`))
 }
 
 // adminRoutes are routes of R-330, known here or not.

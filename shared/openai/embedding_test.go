@@ -57,7 +57,7 @@ func TestScanEmbeddingsRefuses(t *testing.T) {
 		{"too deep", `{"model":"e","input":` + strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth) + `}`, "", CodeInvalidJSON},
 		{"array", `[]`, "", CodeInvalidType},
 		{"null", `null`, "", CodeInvalidType},
-		{"no model", `{"input":"hi"}`, "model", CodeMissing}, // REQ-12
+		{"no model", `{"input":"hi"}`, "model", CodeMissing},                                          // REQ-12
 		{"other case of the input", `{"model":"e","Input":"x","input":"hi"}`, "Input", CodeAmbiguous}, // R-465
 		{"unknown names that are equal in any case", `{"model":"e","input":"hi","Truncate":1,"truncate":2}`, "truncate", CodeAmbiguous},
 		{"null model", `{"model":null,"input":"hi"}`, "model", CodeMissing},

@@ -28,19 +28,20 @@ const (
 	logFileBackups   = 5
 )
 
-// NewLogger writes to out and, if configured, to a rotating file. Lines carry the request id of their context. close releases the file.
+// NewLogger writes to out and, if configured, to a rotating file. Lines carry the request id of their context. Lines that repeat are summed up;
+// closeLog writes what is left of them and releases the file.
 func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() error, err error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
 		return nil, nil, fmt.Errorf("reading the log level: %w", err)
 	}
-	closeLog = func() error { return nil }
+	closeFile := func() error { return nil }
 	if cfg.File != "" {
 		if err := os.MkdirAll(filepath.Dir(cfg.File), 0o750); err != nil {
 			return nil, nil, fmt.Errorf("creating the log directory: %w", err)
 		}
 		file := &lumberjack.Logger{Filename: cfg.File, MaxSize: logFileMegabytes, MaxBackups: logFileBackups}
-		out, closeLog = io.MultiWriter(out, file), file.Close
+		out, closeFile = io.MultiWriter(out, file), file.Close
 	}
 	var handler slog.Handler
 	if cfg.Format == "json" {
@@ -48,10 +49,17 @@ func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() 
 	} else {
 		handler = tint.NewTextHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano})
 	}
-	return slog.New(requestHandler{handler}), closeLog, nil
+	lines := newRepeatHandler(requestHandler{handler})
+	return slog.New(lines), func() error {
+		lines.all.close()
+		return closeFile()
+	}, nil
 }
 
 type requestKey struct{}
+
+// requestAttr is the name of the request id in a line.
+const requestAttr = "rid"
 
 // WithRequest gives a context whose log lines carry the request id.
 func WithRequest(ctx context.Context, rid string) context.Context {
@@ -63,7 +71,7 @@ type requestHandler struct{ slog.Handler }
 
 func (h requestHandler) Handle(ctx context.Context, r slog.Record) error {
 	if rid, ok := ctx.Value(requestKey{}).(string); ok {
-		r.AddAttrs(slog.String("rid", rid))
+		r.AddAttrs(slog.String(requestAttr, rid))
 	}
 	return h.Handler.Handle(ctx, r)
 }

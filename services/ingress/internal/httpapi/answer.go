@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -12,6 +13,7 @@ import (
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/openai/rawjson"
 )
 
 // statusGone marks an exchange whose client has left, for the metrics; nobody reads it.
@@ -73,6 +75,9 @@ func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
 		case p.End:
 			head.apply(&x.Response)
 			a.Metrics.sent.Add(float64(size))
+			if head.refusal {
+				x.refused(head.status, codeOf(bytes.Join(parts, nil)), nil)
+			}
 			a.whole(x, parts, size)
 			return nil
 		}
@@ -90,6 +95,11 @@ func (a *API) whole(x *exchange, parts [][]byte, size int) {
 		return
 	}
 	x.Response.SetBodyStream(&deadlineBody{parts: parts, writer: deadlineWriter{conn: x.Conn()}}, size)
+}
+
+// codeOf gives the code of an error body.
+func codeOf(body []byte) string {
+	return rawjson.Text(rawjson.Get(rawjson.Get(body, "error"), "code"))
 }
 
 // credit is how much of an answer its worker knows to be taken.
@@ -116,10 +126,14 @@ func (a *API) sendCredit(rid string, taken uint64) {
 
 // head is a decoded contract.Head.
 type head struct {
-	status int
-	events bool // a stream of events follows
-	header [][2][]byte
+	status  int
+	events  bool // a stream of events follows
+	refusal bool // an error of the gateway itself: no upstream was asked
+	header  [][2][]byte
 }
+
+// headerAttempts says how many upstreams were asked.
+const headerAttempts = "X-Gateway-Attempts"
 
 var eventStream = []byte("text/event-stream")
 
@@ -131,9 +145,10 @@ func decodeHead(raw []byte) (*head, error) {
 	if h.Status < 200 || h.Status > 599 {
 		return nil, fmt.Errorf("reading the head of an answer: %w: status %d", contract.ErrBadFrame, h.Status)
 	}
-	out := &head{status: h.Status}
+	out := &head{status: h.Status, refusal: h.Status >= fasthttp.StatusBadRequest}
 	for _, kv := range h.Header {
 		name, value := []byte(kv[0]), []byte(kv[1])
+		out.refusal = out.refusal && kv[0] != headerAttempts
 		if isContentType(name) {
 			out.events = hasPrefixFold(value, eventStream)
 		}

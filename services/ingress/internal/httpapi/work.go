@@ -37,7 +37,7 @@ func (a *API) work(x *exchange, op *operation, principal string) error {
 		upload.Release(body)
 		return err
 	}
-	req.Principal = principal
+	req.Principal, x.model = principal, req.Model
 	ctx, span := a.startSpan(x, op, req)
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
 	streaming := false

@@ -69,6 +69,13 @@ func (r *Request) Head() ([]byte, error) {
 	return r.head, nil
 }
 
+// committed says whether the answer has begun.
+func (r *Request) committed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.head != nil
+}
+
 // Part is what Next gives: data, a request for a sign of life, the worker's sign of life, the end, or an error. Data comes before the end or
 // the error that follow it, possibly in the same Part.
 type Part struct {

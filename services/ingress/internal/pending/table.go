@@ -194,7 +194,11 @@ func (t *Table) report(r *Request, err error) {
 		t.log.Debug("client has gone", slog.String("rid", r.ID))
 		return
 	}
-	t.log.Warn("answer given up", slog.String("rid", r.ID), slog.Any("error", err))
+	level := slog.LevelWarn
+	if !r.committed() {
+		level = slog.LevelDebug // the client gets a status, and whoever sends it says so
+	}
+	t.log.Log(context.Background(), level, "answer given up", slog.String("rid", r.ID), slog.Any("error", err))
 }
 
 func (t *Table) cancel(rid string) {
