@@ -9,7 +9,7 @@ import (
 const (
 	firstRoom = 8 << 10
 	trusted   = 64 << 10 // room that is made for an announced body before any of it has come
-	maxPooled = 256 << 10
+	maxPooled = 1 << 20
 )
 
 var pool = sync.Pool{New: func() any { return new(make([]byte, 0, firstRoom)) }}
