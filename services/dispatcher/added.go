@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
 	"hydrallm/shared/subject"
 )
@@ -68,27 +70,20 @@ func (a *addedKeys) observe(e bus.Entry) {
 
 func (a *addedKeys) secret() string { return a.d.cfg.Gateway.Server.AdminKey.Reveal() }
 
-// add answers the query of POST /v1/admin/keys: the keys come sealed, and only those that are really new count.
-func (a *addedKeys) add(ctx context.Context, question []byte) ([]byte, error) {
-	var q struct {
-		Provider string   `json:"provider"`
-		Keys     [][]byte `json:"keys"`
-	}
-	if json.Unmarshal(question, &q) != nil {
-		return nil, &bus.QueryError{Code: "400", Message: "the question can't be read"}
-	}
+// add answers query.AddKeys: only keys that are really new count.
+func (a *addedKeys) add(ctx context.Context, q query.NewKeys) (answer query.KeysAdded, err error) {
 	pool := a.d.keys[q.Provider]
 	if pool == nil {
+		message := fmt.Sprintf("There is no provider %.100q", q.Provider)
 		if _, known := a.d.cfg.Gateway.Provider(q.Provider); known {
-			return nil, &bus.QueryError{Code: "400", Message: fmt.Sprintf("The provider %.100q has no pool of keys", q.Provider)}
+			message = fmt.Sprintf("The provider %.100q has no pool of keys", q.Provider)
 		}
-		return nil, &bus.QueryError{Code: "400", Message: fmt.Sprintf("There is no provider %.100q", q.Provider)}
+		return answer, &fault.Fault{Kind: fault.Invalid, Message: message, Param: "provider"}
 	}
-	added := 0
 	for _, sealed := range q.Keys {
 		value, err := seal.Open(a.secret(), sealed, q.Provider)
 		if err != nil {
-			return nil, &bus.QueryError{Code: "400", Message: "The keys can't be opened: ingress and dispatcher have different admin keys"}
+			return answer, fault.New(fault.Invalid, "The keys can't be opened: ingress and dispatcher have different admin keys")
 		}
 		key := strings.TrimSpace(string(value))
 		if key == "" || pool.Has(key) {
@@ -96,13 +91,14 @@ func (a *addedKeys) add(ctx context.Context, question []byte) ([]byte, error) {
 		}
 		isNew, err := a.store(ctx, q.Provider, key, sealed)
 		if err != nil {
-			return nil, err
+			return answer, err
 		}
 		if isNew {
-			added++
+			answer.Added++
 		}
 	}
-	return json.Marshal(map[string]any{"status": "success", "added_count": added})
+	answer.Status = query.Success
+	return answer, nil
 }
 
 // store puts a key into the bucket, from where every dispatcher takes it. Its name there tells nothing of it, but is the same for the same key.

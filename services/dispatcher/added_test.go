@@ -9,6 +9,8 @@ import (
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
@@ -38,12 +40,8 @@ func (p *pipeline) addKeys(secret, provider string, keys ...string) (added int, 
 		require.NoError(p.t, err)
 		sealed = append(sealed, s)
 	}
-	var answer struct {
-		Status     string
-		AddedCount int `json:"added_count"`
-	}
-	err = p.bus.Query(p.t.Context(), "dispatcher", "add_keys", map[string]any{"provider": provider, "keys": sealed}, &answer)
-	return answer.AddedCount, err
+	answer, err := query.AddKeys.Ask(p.t.Context(), p.bus, query.NewKeys{Provider: provider, Keys: sealed})
+	return answer.Added, err
 }
 
 // R-172, R-174: a key that is added counts once, serves at once, and is there after a restart; nothing of it shows.
@@ -95,10 +93,8 @@ func TestKeysThatAreNotAdded(t *testing.T) {
 		"a provider without a name": {adminKey, "", "There is no provider"},
 	} {
 		_, err := p.addKeys(tc.secret, tc.provider, newKey)
-		var refusal *bus.QueryError
-		require.ErrorAs(t, err, &refusal, name)
-		require.Equal(t, "400", refusal.Code, name)
-		require.Contains(t, refusal.Message, tc.want, name)
+		require.ErrorIs(t, err, fault.New(fault.Invalid, ""), name)
+		require.ErrorContains(t, err, tc.want, name)
 	}
 }
 

@@ -27,6 +27,7 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -146,10 +147,7 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	if d.control, err = d.bus.SubscribeControl(); err != nil {
 		return err
 	}
-	ops := map[string]bus.QueryHandler{
-		"status": d.status, "add_keys": d.added.add, "probe": d.probeKeys, "refresh_models": d.refreshModels,
-	}
-	if d.queries, err = d.bus.Serve(ctx, topology.Dispatcher, microVersion(d.cfg.Version), ops); err != nil {
+	if d.queries, err = d.bus.Serve(ctx, d.queryConfig()); err != nil {
 		return err
 	}
 	if d.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight, Refused: d.refused}, d.handle); err != nil {
@@ -160,6 +158,16 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	}
 	d.discovery.Start()
 	return d.prober.Start(ctx)
+}
+
+// queryConfig is what the dispatcher answers to other services.
+func (d *Dispatcher) queryConfig() bus.QueryConfig {
+	h := query.Handlers{}
+	query.GetStatus.Handle(h, d.status)
+	query.AddKeys.Handle(h, d.added.add)
+	query.ProbeKeys.Handle(h, d.probeKeys)
+	query.RefreshModels.Handle(h, d.refreshModels)
+	return bus.QueryConfig{Service: query.Dispatcher, Instance: d.cfg.ID, Version: d.cfg.Version, Handlers: h}
 }
 
 // share sets up what has to agree with other dispatchers: slots are counted and dialogues known in this process alone, or through the
@@ -178,7 +186,7 @@ func (d *Dispatcher) share(ctx context.Context) error {
 		d.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID}, d.log)
 		d.slots, d.exec.Dialogues = d.shared, sessionheader.NewShared(store{dialogues}, d.log)
 	}
-	d.exec.Slots, d.state.slots, d.state.breakers, d.state.keys = d.slots, d.slots, d.breakers, d.keys
+	d.exec.Slots, d.state.breakers, d.state.keys = d.slots, d.breakers, d.keys
 	return nil
 }
 
@@ -195,7 +203,7 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 
 // stop ends what start began, in whole or in part.
 func (d *Dispatcher) stop(ctx context.Context) error {
-	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(), d.control.Stop()}
+	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(ctx), d.control.Stop()}
 	if d.usage != nil {
 		d.usage.Stop()
 	}
@@ -284,13 +292,4 @@ func (d *Dispatcher) settle(ctx context.Context, w *bus.Work, err error) {
 		d.log.WarnContext(ctx, "closing a request", slog.Any("error", err))
 	}
 	w.Done()
-}
-
-// microVersion makes a version that NATS micro accepts; builds without one are 0.0.0.
-func microVersion(v string) string {
-	var major, minor, patch int
-	if n, err := fmt.Sscanf(v, "%d.%d.%d", &major, &minor, &patch); err != nil || n != 3 {
-		return "0.0.0"
-	}
-	return fmt.Sprintf("%d.%d.%d", major, minor, patch)
 }

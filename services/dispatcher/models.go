@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,9 +11,9 @@ import (
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
-	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/query"
 )
 
 // freshFor is how long a listing of another dispatcher spares this one the asking.
@@ -86,30 +85,21 @@ func (d *Dispatcher) probe(ctx context.Context, provider string, _ int, key stri
 	return classify.Verdict{Class: classify.Success}, ""
 }
 
-// probeKeys answers the query of POST /v1/admin/probe (R-166, R-167).
-func (d *Dispatcher) probeKeys(ctx context.Context, question []byte) ([]byte, error) {
-	var q struct{ Force bool }
-	if len(question) > 0 && json.Unmarshal(question, &q) != nil {
-		return nil, &bus.QueryError{Code: "400", Message: "the question can't be read"}
-	}
+// probeKeys answers query.ProbeKeys.
+func (d *Dispatcher) probeKeys(ctx context.Context, q query.Probe) (query.Probed, error) {
 	result, err := d.prober.Round(ctx, q.Force)
 	if errors.Is(err, keypool.ErrRunning) {
-		return nil, &bus.QueryError{Code: "409", Message: "Keys are being probed at the moment"}
+		return query.Probed{}, query.ErrProbing
 	}
-	if err != nil {
-		return nil, err
-	}
-	return json.Marshal(struct {
-		Status string `json:"status"`
-		keypool.Result
-	}{"success", result})
+	result.Status = query.Success
+	return result, err
 }
 
-// refreshModels answers the query of POST /v1/admin/refresh-models.
-func (d *Dispatcher) refreshModels(ctx context.Context, _ []byte) ([]byte, error) {
+// refreshModels answers query.RefreshModels.
+func (d *Dispatcher) refreshModels(ctx context.Context, _ query.None) (query.Done, error) {
 	if err := d.discovery.Refresh(ctx); err != nil {
-		return nil, err
+		return query.Done{}, err
 	}
 	d.log.InfoContext(ctx, "models refreshed on demand", slog.Int("providers", len(d.cfg.Gateway.Providers)))
-	return []byte(`{"status":"success"}`), nil
+	return query.Done{Status: query.Success}, nil
 }

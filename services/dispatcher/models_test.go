@@ -6,8 +6,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/shared/bus"
+	"hydrallm/shared/fault"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/fakellm"
 )
 
@@ -39,9 +40,9 @@ providers: [{id: a, url: "%s/v1", key: key-of-a-1234}, {id: gone, url: "http://1
 	require.False(t, ok, "without a key nobody is asked")
 
 	p.upstream.Offer("first", "second")
-	var answer struct{ Status string }
-	require.NoError(t, p.bus.Query(t.Context(), "dispatcher", "refresh_models", nil, &answer))
-	require.Equal(t, "success", answer.Status)
+	answer, err := query.RefreshModels.Ask(t.Context(), p.bus, query.None{})
+	require.NoError(t, err)
+	require.Equal(t, query.Success, answer.Status)
 	p.eventually(func() bool { return len(models.Book().Providers("second")) == 1 })
 	require.Equal(t, map[string]int{"Bearer key-of-a-1234": 2}, p.upstream.Listings())
 }
@@ -91,8 +92,9 @@ resilience: {cooldowns: {forbidden: 1h}}
 	p.ask("r1", plainBody)
 	require.Equal(t, 424, p.await("r1").status)                  // R-427
 	p.eventually(func() bool { return p.keysOf("d", "a") == 0 }) // the others are told soon
-	probe := func(force bool) (r struct{ Probed, Recovered, Resting int }) {
-		require.NoError(t, p.bus.Query(t.Context(), "dispatcher", "probe", map[string]bool{"force": force}, &r))
+	probe := func(force bool) query.Probed {
+		r, err := query.ProbeKeys.Ask(t.Context(), p.bus, query.Probe{Force: force})
+		require.NoError(t, err)
 		return r
 	}
 	r := probe(false)
@@ -103,7 +105,6 @@ resilience: {cooldowns: {forbidden: 1h}}
 	p.ask("r2", plainBody)
 	require.Equal(t, 200, p.await("r2").status)
 
-	err := p.bus.Query(t.Context(), "dispatcher", "probe", "nonsense", nil)
-	var refusal *bus.QueryError
-	require.ErrorAs(t, err, &refusal)
+	_, err := p.bus.Query(t.Context(), query.Dispatcher, query.ProbeKeys.Name, []byte(`"nonsense"`))
+	require.ErrorIs(t, err, fault.New(fault.Invalid, ""))
 }

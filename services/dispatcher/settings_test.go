@@ -1,7 +1,6 @@
 package dispatcher_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -17,7 +16,6 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
-	"hydrallm/shared/topology"
 )
 
 // every setting has an effect. These are the ones of the dispatcher, from the text of the configuration to what upstream and client see.
@@ -225,9 +223,7 @@ func TestSettingsOfCooldowns(t *testing.T) {
 			p.run(strings.Replace(manyKeys, ", key-2, key-3, key-4, key-5", "", 1) +
 				"resilience: {cooldowns: {forbidden: 1000s, quota: 2000s, other: 3000s, max: 4000s}}\n")
 			require.GreaterOrEqual(t, p.get("r", plainBody).status, 424)
-			var raw json.RawMessage
-			require.NoError(t, p.bus.Query(t.Context(), topology.Dispatcher, "status", nil, &raw))
-			require.InDelta(t, tc.want, gjson.GetBytes(raw, "key_statistics.p.keys.0.cooldown_remaining").Int(), 60)
+			require.InDelta(t, tc.want, gjson.Get(p.rawStatus(), "key_statistics.p.keys.0.cooldown_remaining").Int(), 60)
 		})
 	}
 	t.Run("other", func(t *testing.T) { // it rests for the model that failed
@@ -253,9 +249,7 @@ func TestSettingOfProbes(t *testing.T) {
 	p.run(strings.Replace(manyKeys, ", key-2, key-3, key-4, key-5", "", 1) + "resilience: {cooldowns: {forbidden: 200ms}, probe_interval: 100ms}\n")
 	require.Equal(t, 503, p.get("r", plainBody).status)
 	p.eventually(func() bool {
-		var raw json.RawMessage
-		require.NoError(t, p.bus.Query(t.Context(), topology.Dispatcher, "status", nil, &raw))
-		key := gjson.GetBytes(raw, "key_statistics.p.keys.0")
+		key := gjson.Get(p.rawStatus(), "key_statistics.p.keys.0")
 		return key.Get("status").Str == "active" && key.Get("last_probed").Exists()
 	})
 	require.Len(t, p.upstream.Requests(), 1)

@@ -1,10 +1,11 @@
 package dispatcher_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,21 +18,22 @@ import (
 	"hydrallm/services/dispatcher/internal/slot/slottest"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
 )
 
-// published is what dispatchers tell of themselves, by id.
-type published struct {
-	t  *testing.T
+// listed are the dispatchers that show themselves, by id.
+type listed struct {
+	p  *pipeline
 	mu sync.Mutex
-	of map[string]status
+	is map[string]bool
 }
 
-// watch follows the publications of dispatchers.
-func (p *pipeline) watch() *published {
+// watch follows the dispatchers.
+func (p *pipeline) watch() *listed {
 	p.t.Helper()
-	all := &published{t: p.t, of: map[string]status{}}
+	all := &listed{p: p, is: map[string]bool{}}
 	bucket, err := p.bus.Bucket(p.t.Context(), subject.StateBucket)
 	require.NoError(p.t, err)
 	w, err := bucket.Watch(p.t.Context(), "dispatcher.*", all.take)
@@ -40,33 +42,33 @@ func (p *pipeline) watch() *published {
 	return all
 }
 
-func (a *published) take(e bus.Entry) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	id := subject.Last(e.Key)
-	if e.Deleted {
-		delete(a.of, id)
-		return
+func (l *listed) take(e bus.Entry) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if id := subject.Last(e.Key); e.Deleted {
+		delete(l.is, id)
+	} else {
+		l.is[id] = true
 	}
-	var s status
-	if err := json.Unmarshal(e.Value, &s); err != nil {
-		a.t.Errorf("state of %s: %v", id, err)
-	}
-	a.of[id] = s
 }
 
-// await waits until ok accepts what each of so many dispatchers has told.
-func (a *published) await(dispatchers int, ok func(status) bool) {
-	a.t.Helper()
-	require.Eventually(a.t, func() bool {
-		a.mu.Lock()
-		defer a.mu.Unlock()
-		for _, s := range a.of {
-			if !ok(s) {
+func (l *listed) ids() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.is))
+}
+
+// await waits until so many dispatchers are listed and ok accepts the status of each.
+func (l *listed) await(dispatchers int, ok func(query.Status) bool) {
+	l.p.t.Helper()
+	require.Eventually(l.p.t, func() bool {
+		all := query.GetStatus.AskEach(l.p.t.Context(), l.p.bus, l.ids(), query.None{})
+		for _, r := range all {
+			if r.Err != nil || !ok(r.Answer) {
 				return false
 			}
 		}
-		return len(a.of) == dispatchers
+		return len(all) == dispatchers
 	}, testWait, poll)
 }
 
@@ -77,9 +79,9 @@ func TestDispatchersAreListed(t *testing.T) {
 	all := p.watch()
 	first := p.start("first", p.oneUpstream(""))
 	p.start("second", p.oneUpstream(""))
-	all.await(2, func(s status) bool { return s.Circuits["u"].State == "closed" })
+	all.await(2, func(s query.Status) bool { return s.Circuits["u"].State == "closed" })
 	stop(t, first)
-	all.await(1, func(status) bool { return true })
+	all.await(1, func(query.Status) bool { return true })
 }
 
 // an upstream that one dispatcher found to be down is called by none, not even by one that starts later.
@@ -96,7 +98,7 @@ func TestOpeningsAreShared(t *testing.T) {
 		p.ask(rid, plainBody)
 		require.Equal(t, http.StatusServiceUnavailable, p.await(rid).status)
 	}
-	open := func(s status) bool { return s.Circuits["u"].State == "open" }
+	open := func(s query.Status) bool { return s.Circuits["u"].State == "open" }
 	all.await(2, open)
 	calls := len(p.upstream.Requests())
 	require.GreaterOrEqual(t, calls, 3)
@@ -159,7 +161,7 @@ func TestSlotsOverTwoDispatchers(t *testing.T) {
 			}
 		}
 		require.Equal(t, map[string]int{contract.OutcomeSuccess: limit, contract.OutcomeError: requests - limit}, outcomes)
-		all.await(2, func(s status) bool { return len(s.Slots) == 0 || s.Slots[0].Active == 0 })
+		all.await(2, func(s query.Status) bool { return len(s.Slots) == 0 || s.Slots[0].Active == 0 })
 	}
 	require.Equal(t, limit, p.upstream.MaxActive())
 }

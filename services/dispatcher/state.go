@@ -31,7 +31,6 @@ type state struct {
 	bus      *bus.Bus
 	breakers *breaker.Set
 	keys     map[string]*keypool.Pool // by provider
-	slots    slot.Acquirer
 	gateway  *config.Config
 	log      *slog.Logger
 
@@ -129,19 +128,8 @@ func (s *state) stop(ctx context.Context) error {
 
 func (s *state) key() string { return "dispatcher." + s.id }
 
-// snapshot is what a dispatcher publishes.
-type snapshot struct {
-	contract.DispatcherState
-
-	Circuits map[string]breaker.Snapshot `json:"circuits"`
-	Slots    []slot.Load                 `json:"slots"`
-}
-
 func (s *state) publish(ctx context.Context) error {
-	return s.put(ctx, s.key(), snapshot{
-		DispatcherState: contract.DispatcherState{ID: s.id, Providers: s.providers()},
-		Circuits:        s.breakers.Snapshot(), Slots: s.slots.Active(),
-	})
+	return s.put(ctx, s.key(), contract.DispatcherState{ID: s.id, Providers: s.providers()})
 }
 
 // providers is what routing needs to know (R-085): nothing here takes a probe.

@@ -1,38 +1,29 @@
 package dispatcher_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/shared/topology"
+	"hydrallm/shared/query"
 )
 
-// status is what the tests read of the status query.
-type status struct {
-	Status    string
-	Providers map[string]struct {
-		Healthy bool
-	}
-	Circuits map[string]struct {
-		State    string
-		Failures int
-	}
-	Slots []struct {
-		ID            string
-		Active, Limit int
-	}
-	Chains map[string][]string
+// status asks a dispatcher, whichever answers.
+func (p *pipeline) status() query.Status {
+	p.t.Helper()
+	s, err := query.GetStatus.Ask(p.t.Context(), p.bus, query.None{})
+	require.NoError(p.t, err)
+	return s
 }
 
-// status asks a dispatcher, whichever answers.
-func (p *pipeline) status() (s status) {
+// rawStatus is status as an operator gets it.
+func (p *pipeline) rawStatus() string {
 	p.t.Helper()
-	require.NoError(p.t, p.bus.Query(p.t.Context(), topology.Dispatcher, "status", nil, &s))
-	return s
+	raw, err := query.GetStatus.AskRaw(p.t.Context(), p.bus, query.None{})
+	require.NoError(p.t, err)
+	return string(raw)
 }
 
 // R-116, R-173, C-39: the status shows providers, keys, chains, circuits and slots, and no key.
@@ -51,11 +42,10 @@ models:
   - {name: n, upstreams: [v, u]}
 `)
 	p.settled()
-	var raw json.RawMessage
-	require.NoError(t, p.bus.Query(t.Context(), topology.Dispatcher, "status", nil, &raw))
-	require.NotContains(t, string(raw), "key-number-one-of-p")
-	require.NotContains(t, string(raw), "key-number-two-of-p")
-	require.NotContains(t, string(raw), "only-key-of-q")
+	raw := p.rawStatus()
+	require.NotContains(t, raw, "key-number-one-of-p")
+	require.NotContains(t, raw, "key-number-two-of-p")
+	require.NotContains(t, raw, "only-key-of-q")
 	s := p.status()
 	require.Equal(t, "online", s.Status)
 	require.True(t, s.Providers["p"].Healthy)
@@ -83,14 +73,7 @@ providers:
     url: "`+p.upstream.URL()+`/v1"
     keys: `+keys.String()+`
 `)
-	var s struct {
-		KeyStatistics map[string]struct {
-			Total, Active int
-			Keys, Quota   []struct{ ID string }
-			Usage         map[string]int
-		} `json:"key_statistics"`
-	}
-	require.NoError(t, p.bus.Query(t.Context(), topology.Dispatcher, "status", nil, &s))
+	s := p.status()
 	many := s.KeyStatistics["many"]
 	require.Equal(t, 4000, many.Total)
 	require.Equal(t, 4000, many.Active)

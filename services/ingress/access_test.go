@@ -3,6 +3,7 @@ package ingress_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -10,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/ingress"
-	"hydrallm/shared/bus"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/query"
 )
 
 const (
@@ -166,22 +167,20 @@ func TestAdminGuessing(t *testing.T) {
 func serve(t *testing.T, g *gateway, service string, answers map[string]string) <-chan string {
 	t.Helper()
 	questions := make(chan string, 16)
-	ops := map[string]bus.QueryHandler{}
+	handlers := query.Handlers{}
 	for op, text := range answers {
-		ops[op] = func(_ context.Context, data []byte) ([]byte, error) {
+		handlers[op] = func(_ context.Context, data []byte) ([]byte, error) {
 			questions <- string(data)
 			if text == "refuse" {
-				return nil, &bus.QueryError{Code: "404", Message: "no such thing"}
+				return nil, fault.New(fault.NotFound, "no such thing")
 			}
 			if text == "" {
-				return nil, &bus.QueryError{Code: "500", Message: "secret detail"}
+				return nil, errors.New("secret detail")
 			}
 			return []byte(text), nil
 		}
 	}
-	s, err := g.worker.Serve(t.Context(), service, "1.0.0", ops)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Stop()) })
+	g.answers(service, handlers)
 	return questions
 }
 

@@ -118,10 +118,8 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
 		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
-		Within: func(limit time.Duration) (context.Context, context.CancelFunc) {
-			return context.WithTimeout(questions, limit)
-		},
-		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
+		Queries: func() context.Context { return questions },
+		Seal:    i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
 }
 

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/ingress"
-	"hydrallm/shared/bus"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
 )
 
@@ -25,7 +26,7 @@ type asked struct {
 func dispatch(t *testing.T, g *gateway, answer func(asked) ([]byte, error), ops ...string) <-chan asked {
 	t.Helper()
 	questions := make(chan asked, 16)
-	handlers := map[string]bus.QueryHandler{}
+	handlers := query.Handlers{}
 	for _, op := range ops {
 		handlers[op] = func(_ context.Context, data []byte) ([]byte, error) {
 			q := asked{op, data}
@@ -33,9 +34,7 @@ func dispatch(t *testing.T, g *gateway, answer func(asked) ([]byte, error), ops 
 			return answer(q)
 		}
 	}
-	s, err := g.worker.Serve(t.Context(), "dispatcher", "1.0.0", handlers)
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, s.Stop()) })
+	g.answers(query.Dispatcher, handlers)
 	return questions
 }
 
@@ -137,15 +136,13 @@ func TestAddKeysRefuses(t *testing.T) {
 func TestAddKeysOfAnUnknownProvider(t *testing.T) {
 	t.Parallel()
 	g := setup(t, withAdmin)
-	code := "404"
 	dispatch(t, g, func(asked) ([]byte, error) {
-		return nil, &bus.QueryError{Code: code, Message: "there is no provider with a pool of that name"}
+		return nil, &fault.Fault{Kind: fault.Invalid, Message: "there is no provider with a pool of that name", Param: "provider"}
 	}, "add_keys")
-	for _, code = range []string{"404", "400"} {
-		a := g.post("/v1/admin/keys", `{"provider":"nobody","keys":["k"]}`)
-		message, _ := requireError(t, a, http.StatusBadRequest)
-		require.Contains(t, message, "no provider")
-	}
+	a := g.post("/v1/admin/keys", `{"provider":"nobody","keys":["k"]}`)
+	message, _ := requireError(t, a, http.StatusBadRequest)
+	require.Contains(t, message, "no provider")
+	require.Contains(t, a.body, `"param":"provider"`)
 }
 
 // Without an admin key there is nothing to protect keys with, even in debug mode.
@@ -164,7 +161,7 @@ func TestProbeAndRefresh(t *testing.T) {
 	g := setup(t, withAdmin)
 	questions := dispatch(t, g, func(q asked) ([]byte, error) {
 		if q.op == "probe" && strings.Contains(string(q.data), "true") {
-			return nil, &bus.QueryError{Code: "409", Message: "a probe is running"}
+			return nil, query.ErrProbing
 		}
 		return []byte(`{"status":"success"}`), nil
 	}, "probe", "refresh_models")
@@ -179,11 +176,11 @@ func TestProbeAndRefresh(t *testing.T) {
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 	q := receive(t, questions)
 	require.Equal(t, "refresh_models", q.op)
-	require.Empty(t, q.data)
+	require.JSONEq(t, `{}`, string(q.data))
 
 	for _, force := range []string{"true", "1"} {
 		message, code := requireError(t, g.post("/v1/admin/probe?force="+force, ""), http.StatusConflict)
-		require.Equal(t, "a probe is running", message)
+		require.Equal(t, query.ErrProbing.Message, message)
 		require.Equal(t, "conflict", code)
 		require.JSONEq(t, `{"force":true}`, string(receive(t, questions).data))
 	}
@@ -199,8 +196,8 @@ func TestStopDuringAProbe(t *testing.T) {
 	t.Parallel()
 	g := setup(t, withAdmin)
 	release := make(chan struct{})
-	t.Cleanup(func() { close(release) })
 	questions := dispatch(t, g, func(asked) ([]byte, error) { <-release; return []byte(`{}`), nil }, "probe")
+	t.Cleanup(func() { close(release) }) // before the worker ends, which waits for its answers
 	answers := make(chan answer, 1)
 	go func() {
 		a, err := g.try(t.Context(), http.MethodPost, "/v1/admin/probe", nil, "X-Admin-Key", adminKey)

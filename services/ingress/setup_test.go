@@ -22,6 +22,7 @@ import (
 	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
 )
@@ -154,6 +155,18 @@ func (g *gateway) consume(cfg bus.WorkConfig, handler func(ctx context.Context, 
 		ctx, cancel := context.WithTimeout(context.Background(), testWait)
 		defer cancel()
 		require.NoError(g.t, c.Stop(ctx))
+	})
+}
+
+// answers has the worker answer the queries of a service.
+func (g *gateway) answers(service string, handlers query.Handlers) {
+	g.t.Helper()
+	s, err := g.worker.Serve(g.t.Context(), bus.QueryConfig{Service: service, Instance: "worker", Handlers: handlers})
+	require.NoError(g.t, err)
+	g.t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), testWait)
+		defer cancel()
+		require.NoError(g.t, s.Stop(ctx))
 	})
 }
 

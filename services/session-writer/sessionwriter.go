@@ -16,11 +16,16 @@ import (
 
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/process"
+	"hydrallm/shared/query"
 	"hydrallm/shared/topology"
 )
 
 // Config is what an operator may choose.
 type Config struct {
+	ID       string        // unique among the session-writers that run at the same time; one NATS subject token
+	Version  string        // of the program
 	Database string        // "sqlite:" and a path, or a postgres:// URL
 	MaxBatch int           // most facts stored together; 0 = 64
 	MaxWait  time.Duration // longest wait to fill a batch; 0 = 100ms
@@ -34,6 +39,9 @@ const (
 // Validate reports every fault of the configuration. It does not show the address of the database, which may hold a password.
 func (c Config) Validate() error {
 	var errs []error
+	if c.ID == "" {
+		errs = append(errs, errors.New("no id"))
+	}
 	if c.Database == "" {
 		errs = append(errs, errors.New("no database is configured"))
 	}
@@ -75,6 +83,11 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	return &Service{cfg: cfg, bus: b, log: log, metrics: m}, nil
 }
 
+// Build makes the service from what all services are built from.
+func Build(p process.Parts) (lifecycle.Service, error) {
+	return New(Config{ID: p.ID, Version: p.Version, Database: p.Config.Sessions.Database.Reveal()}, p.Bus, p.Log, p.Metrics)
+}
+
 // Start opens the database, brings its schema up to date and begins to store facts and to answer queries. It does nothing when the service
 // runs already.
 func (s *Service) Start(ctx context.Context) error {
@@ -105,7 +118,8 @@ func (s *Service) begin(ctx, work context.Context, r *run) (err error) {
 	if err != nil {
 		return err
 	}
-	if r.queries, err = s.bus.Serve(ctx, topology.SessionWriter, queryVersion, queries(r.store)); err != nil {
+	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(r.store)}
+	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}
 	r.wg.Go(func() { keepPruned(work, r.store, store.DefaultRetention, s.log, s.metrics) })
@@ -137,7 +151,7 @@ type run struct {
 func (r *run) stop(ctx context.Context) error {
 	release := context.AfterFunc(ctx, r.cancel)
 	defer release()
-	err := errors.Join(r.facts.Stop(ctx), r.queries.Stop())
+	err := errors.Join(r.facts.Stop(ctx), r.queries.Stop(ctx))
 	r.cancel()
 	r.wg.Wait()
 	return errors.Join(err, r.store.Close())

@@ -16,14 +16,14 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/testkit/pgtest"
-	"hydrallm/shared/topology"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -55,7 +55,7 @@ func connect(t *testing.T, srv bus.InProcess) *bus.Bus {
 func setup(t *testing.T, database string) *bundle {
 	t.Helper()
 	log := &strings.Builder{}
-	s, err := New(Config{Database: database}, connect(t, natstest.Start(t)),
+	s, err := New(Config{ID: "w1", Database: database}, connect(t, natstest.Start(t)),
 		slog.New(slog.NewTextHandler(log, nil)), prometheus.NewRegistry())
 	require.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })
@@ -81,24 +81,23 @@ func (b *bundle) publish(t *testing.T, subj, data string) {
 	require.NoError(t, b.bus.PublishFact(t.Context(), subj, "", []byte(data)))
 }
 
-func (b *bundle) query(t *testing.T, op string, question, answer any) {
+// ask queries the service.
+func ask[Q, A any](t *testing.T, b *bundle, op query.Op[Q, A], question Q) A {
 	t.Helper()
-	require.NoError(t, b.bus.Query(t.Context(), topology.SessionWriter, op, question, answer))
+	answer, err := op.Ask(t.Context(), b.bus, question)
+	require.NoError(t, err)
+	return answer
 }
 
 // awaitRequests waits until n requests are counted.
-func (b *bundle) awaitRequests(t *testing.T, n int) store.Stats {
+func (b *bundle) awaitRequests(t *testing.T, n int64) (stats query.Stats) {
 	t.Helper()
-	var stats struct {
-		TotalRequests int `json:"total_requests"`
-		TotalTokens   int `json:"total_tokens"`
-	}
 	require.Eventually(t, func() bool {
-		b.query(t, opStats, nil, &stats)
+		stats = ask(t, b, query.GetStats, query.None{})
 		return stats.TotalRequests >= n
 	}, testWait, 10*time.Millisecond)
 	require.Equal(t, n, stats.TotalRequests)
-	return store.Stats{TotalRequests: int64(stats.TotalRequests), TotalTokens: int64(stats.TotalTokens)}
+	return stats
 }
 
 func awaitMetric(t *testing.T, c prometheus.Metric, want float64) {
@@ -149,19 +148,18 @@ func TestFactsAreStoredAndAnswered(t *testing.T) {
 			s.publish(t, subject.UsageRecorded, usageLine(t, "r3"))
 			require.Equal(t, int64(39), s.awaitRequests(t, 3).TotalTokens)
 
-			var logs []map[string]any
+			var logs []query.LogEntry
 			require.Eventually(t, func() bool { // facts of a later batch may come later
-				s.query(t, opLogs, map[string]int{"limit": 2}, &logs)
-				return len(logs) == 2 && logs[0]["message"] == "event 2"
+				logs = ask(t, s, query.GetLogs, query.Logs{Limit: 2})
+				return len(logs) == 2 && logs[0].Message == "event 2"
 			}, testWait, 10*time.Millisecond)
-			require.Equal(t, map[string]any{"n": 1.0}, logs[0]["metadata"])
-			require.Regexp(t, `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$`, logs[0]["created_at"]) // R-318
+			require.Equal(t, query.Document(`{"n":1}`), logs[0].Metadata)
+			raw, err := query.GetLogs.AskRaw(t.Context(), s.bus, query.Logs{Limit: 1})
+			require.NoError(t, err)
+			require.Regexp(t, `"created_at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`, string(raw)) // R-318
 
-			var cleared map[string]string
-			s.query(t, opClearLogs, nil, &cleared)
-			require.Equal(t, map[string]string{"status": "success"}, cleared)
-			s.query(t, opLogs, nil, &logs)
-			require.Empty(t, logs)
+			require.Equal(t, query.Done{Status: query.Success}, ask(t, s, query.ClearLogs, query.None{}))
+			require.Empty(t, ask(t, s, query.GetLogs, query.Logs{}))
 		})
 	}
 }
@@ -169,11 +167,8 @@ func TestFactsAreStoredAndAnswered(t *testing.T) {
 func TestBadQuestionIsRefused(t *testing.T) {
 	t.Parallel()
 	s := started(t, sqliteAddress(t))
-	var answer []any
-	err := s.bus.Query(t.Context(), topology.SessionWriter, opLogs, "many", &answer)
-	var refusal *bus.QueryError
-	require.ErrorAs(t, err, &refusal)
-	require.Equal(t, "400", refusal.Code)
+	_, err := s.bus.Query(t.Context(), query.SessionWriter, query.GetLogs.Name, []byte(`"many"`))
+	require.ErrorIs(t, err, fault.New(fault.Invalid, ""))
 }
 
 func TestRepeatedFactsCountOnce(t *testing.T) {
@@ -268,7 +263,7 @@ func TestFactsSurviveARestart(t *testing.T) {
 		stop(t, s.Service)
 		s.publish(t, subject.UsageRecorded, usageLine(t, fmt.Sprintf("later-%d", i)))
 		require.NoError(t, s.Start(t.Context()))
-		s.awaitRequests(t, 2+i)
+		s.awaitRequests(t, int64(2+i))
 	}
 }
 
@@ -288,7 +283,7 @@ func TestStopsAmongFacts(t *testing.T) {
 		require.NoError(t, s.Start(t.Context()))
 	}
 	wg.Wait()
-	require.Equal(t, int64(n*13), s.awaitRequests(t, n).TotalTokens)
+	require.Equal(t, int64(n*13), s.awaitRequests(t, int64(n)).TotalTokens)
 }
 
 func TestLifecycle(t *testing.T) {
@@ -340,6 +335,7 @@ func TestLifecycle(t *testing.T) {
 func TestConfigIsChecked(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{MaxBatch: -1, MaxWait: -1}, nil, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.ErrorContains(t, err, "no id")
 	require.ErrorContains(t, err, "no database")
 	require.ErrorContains(t, err, "batch size")
 	require.ErrorContains(t, err, "batch wait")

@@ -3,8 +3,6 @@ package bus_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -379,32 +377,6 @@ func TestBucketComparesAndSwaps(t *testing.T) {
 	require.True(t, receive(t, changes).Deleted)
 	_, err = k.Create(t.Context(), "a", []byte("again"))
 	require.NoError(t, err)
-}
-
-func TestQueries(t *testing.T) {
-	t.Parallel()
-	b := setup(t)
-	var answer struct{ N int }
-	require.ErrorIs(t, b.Query(t.Context(), "svc", "double", 1, &answer), bus.ErrNoService)
-	s, err := b.Serve(t.Context(), "svc", "1.0.0", map[string]bus.QueryHandler{
-		"double": func(_ context.Context, data []byte) ([]byte, error) {
-			var n int
-			if err := json.Unmarshal(data, &n); err != nil {
-				return nil, &bus.QueryError{Code: "400", Message: "not a number"}
-			}
-			return json.Marshal(map[string]int{"N": 2 * n})
-		},
-		"break": func(context.Context, []byte) ([]byte, error) { return nil, errors.New("secret detail") },
-	})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Stop()) }()
-	require.NoError(t, b.Query(t.Context(), "svc", "double", 21, &answer))
-	require.Equal(t, 42, answer.N)
-	err = b.Query(t.Context(), "svc", "double", "x", &answer)
-	require.ErrorContains(t, err, "not a number")
-	err = b.Query(t.Context(), "svc", "break", nil, &answer)
-	require.ErrorContains(t, err, "internal error")
-	require.NotContains(t, err.Error(), "secret")
 }
 
 // Messages that are no requests are put away instead of being delivered for ever.

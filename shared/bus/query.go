@@ -6,76 +6,144 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"strconv"
+	"sync"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
 
+	"hydrallm/shared/fault"
 	"hydrallm/shared/subject"
 )
 
 // ErrNoService says that no instance of the queried service is running.
 var ErrNoService = errors.New("service is not running")
 
-// QueryError is the refusal of a query by its service. Code is an HTTP-like status, Message is safe to show.
-type QueryError struct {
-	Code    string
-	Message string
+// ErrBadAnswer says that a service refused a query in a form that is not known here.
+var ErrBadAnswer = errors.New("refusal can't be read")
+
+// QueryHandler answers one operation. A *fault.Fault goes back to the caller as it is, but for its cause, which is logged when the service is to
+// blame; any other error becomes an internal one. The context ends when the service must stop.
+type QueryHandler = func(ctx context.Context, question []byte) (answer []byte, err error)
+
+// QueryConfig says who answers.
+type QueryConfig struct {
+	Service  string                  // such as "dispatcher"; one NATS subject token
+	Instance string                  // unique among the instances of the service; one NATS subject token
+	Version  string                  // of the program; what is no semantic version shows as 0.0.0
+	Handlers map[string]QueryHandler // by operation
 }
 
-func (e *QueryError) Error() string { return e.Message }
-
-// QueryHandler answers one operation. A *QueryError goes back to the caller as it is; any other error becomes an internal one.
-type QueryHandler func(ctx context.Context, data []byte) ([]byte, error)
+// maxQueries bounds the queries that one instance answers at the same time; more wait in its connection.
+const maxQueries = 64
 
 // Service answers queries until it is stopped.
 type Service struct {
-	svc    micro.Service
-	cancel context.CancelFunc
+	bus     *Bus
+	cfg     QueryConfig
+	svc     micro.Service
+	cancel  context.CancelFunc // of the queries under way
+	free    chan struct{}      // has room for the queries that may run
+	running sync.WaitGroup
+
+	mu      sync.Mutex
+	stopped bool // nothing is added to running any more
 }
 
-// Serve answers the operations of a service through NATS micro, so that the server's tools list it. Instances of one name share the load.
-func (b *Bus) Serve(ctx context.Context, name, version string, ops map[string]QueryHandler) (*Service, error) {
-	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	svc, err := micro.AddService(b.nc, micro.Config{Name: name, Version: version, Description: "HydraLLM " + name})
+// Serve answers the operations of a service through NATS micro, so that the server's tools list it. Instances of one service share its queries;
+// those that are addressed to this instance come here alone. Operations run at the same time.
+func (b *Bus) Serve(ctx context.Context, cfg QueryConfig) (*Service, error) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	svc, err := micro.AddService(b.nc, micro.Config{Name: cfg.Service, Version: microVersion(cfg.Version), Description: "HydraLLM " + cfg.Service})
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("registering service %s: %w", name, err)
+		return nil, fmt.Errorf("registering service %s: %w", cfg.Service, err)
 	}
-	s := &Service{svc: svc, cancel: cancel}
-	for op, handler := range ops {
-		h := micro.HandlerFunc(func(req micro.Request) { b.answer(runCtx, name, op, handler, req) })
-		if err := svc.AddEndpoint(op, h, micro.WithEndpointSubject(subject.Query(name, op))); err != nil {
-			return nil, errors.Join(fmt.Errorf("registering %s.%s: %w", name, op, err), s.Stop())
-		}
-	}
-	// The subscriptions are known to the server before a question can be asked.
-	if err := b.nc.Flush(); err != nil {
-		return nil, errors.Join(fmt.Errorf("registering service %s: %w", name, err), s.Stop())
+	s := &Service{bus: b, cfg: cfg, svc: svc, cancel: cancel, free: make(chan struct{}, maxQueries)}
+	if err := s.listen(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("registering service %s: %w", cfg.Service, err), s.Stop(ctx))
 	}
 	return s, nil
 }
 
-func (b *Bus) answer(ctx context.Context, name, op string, handler QueryHandler, req micro.Request) {
-	data, err := handler(ctx, req.Data())
-	if err == nil {
-		err = req.Respond(data)
-	} else if q, ok := errors.AsType[*QueryError](err); ok {
-		err = req.Error(q.Code, q.Message, nil)
-	} else {
-		b.log.Error("answering a query", slog.String("service", name), slog.String("op", op), slog.Any("error", err))
-		err = req.Error("500", "internal error", nil)
+func (s *Service) listen(ctx context.Context) error {
+	for op, handler := range s.cfg.Handlers {
+		h := micro.HandlerFunc(func(req micro.Request) { s.take(ctx, op, handler, req) })
+		if err := s.svc.AddEndpoint(op, h, micro.WithEndpointSubject(subject.Query(s.cfg.Service, op))); err != nil {
+			return fmt.Errorf("adding %s: %w", op, err)
+		}
 	}
+	own := micro.HandlerFunc(func(req micro.Request) {
+		op := subject.Last(req.Subject())
+		handler := s.cfg.Handlers[op]
+		if handler == nil {
+			handler = unknown
+		}
+		s.take(ctx, op, handler, req)
+	})
+	err := s.svc.AddEndpoint("instance", own, micro.WithEndpointSubject(subject.QueryInstance(s.cfg.Service, s.cfg.Instance, "*")),
+		micro.WithEndpointQueueGroupDisabled())
 	if err != nil {
-		b.log.Warn("sending the answer to a query", slog.String("op", op), slog.Any("error", err))
+		return fmt.Errorf("adding the instance: %w", err)
+	}
+	// The subscriptions are known to the server before a question can be asked.
+	return s.bus.nc.Flush()
+}
+
+// take begins to answer a query. It waits while as many as may be are being answered.
+func (s *Service) take(ctx context.Context, op string, handler QueryHandler, req micro.Request) {
+	s.free <- struct{}{}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopped {
+		<-s.free
+		s.respond(ctx, op, req, nil, fault.New(fault.Unavailable, "The "+s.cfg.Service+" service is stopping"))
+		return
+	}
+	s.running.Go(func() {
+		defer func() { <-s.free }()
+		answer, err := handler(ctx, req.Data())
+		s.respond(ctx, op, req, answer, err)
+	})
+}
+
+func unknown(context.Context, []byte) ([]byte, error) {
+	return nil, fault.New(fault.NotFound, "The service has no such operation")
+}
+
+// respond answers by itself and not through the request: NATS micro reads what a response did when the handler returns, which is too early.
+func (s *Service) respond(ctx context.Context, op string, req micro.Request, answer []byte, err error) {
+	if limit := s.bus.nc.MaxPayload(); err == nil && int64(len(answer)) > limit {
+		err = fmt.Errorf("the answer has %d bytes, and a message at most %d", len(answer), limit)
+	}
+	m := &nats.Msg{Subject: req.Reply(), Data: answer}
+	if err != nil {
+		f := fault.From(err)
+		if f.Cause != nil && f.Status() >= http.StatusInternalServerError {
+			s.bus.log.ErrorContext(ctx, "answering a query", slog.String("service", s.cfg.Service), slog.String("op", op), slog.Any("error", f))
+		}
+		m.Header = nats.Header{micro.ErrorCodeHeader: {strconv.Itoa(f.Status())}, micro.ErrorHeader: {string(f.Kind)}}
+		if m.Data, err = json.Marshal(f); err != nil {
+			s.bus.log.ErrorContext(ctx, "encoding a fault", slog.Any("error", err)) // the asker gets to see that it can't read this
+		}
+	}
+	if err := s.bus.nc.PublishMsg(m); err != nil {
+		s.bus.log.WarnContext(ctx, "sending the answer to a query", slog.String("op", op), slog.Any("error", err))
 	}
 }
 
-// Stop ends the service; queries under way are answered.
-func (s *Service) Stop() error {
+// Stop takes no more queries and waits for those under way; when ctx ends, their context does too.
+func (s *Service) Stop(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
 	err := s.svc.Stop()
+	s.mu.Lock()
+	s.stopped = true
+	s.mu.Unlock()
+	defer context.AfterFunc(ctx, s.cancel)()
+	s.running.Wait()
 	s.cancel()
 	if err != nil {
 		return fmt.Errorf("ending a service: %w", err)
@@ -83,27 +151,39 @@ func (s *Service) Stop() error {
 	return nil
 }
 
-// Query asks a service and decodes its JSON answer into answer. ErrNoService when none runs, *QueryError when it refuses.
-func (b *Bus) Query(ctx context.Context, service, op string, question, answer any) error {
-	var data []byte
-	if question != nil {
-		var err error
-		if data, err = json.Marshal(question); err != nil {
-			return fmt.Errorf("encoding the query %s.%s: %w", service, op, err)
-		}
-	}
-	m, err := b.nc.RequestWithContext(ctx, subject.Query(service, op), data)
+// Query asks any instance of a service. The error is a *fault.Fault when the service refuses, ErrNoService when none runs.
+func (b *Bus) Query(ctx context.Context, service, op string, question []byte) ([]byte, error) {
+	return b.query(ctx, subject.Query(service, op), question)
+}
+
+// QueryInstance asks one instance of a service. The errors are those of Query.
+func (b *Bus) QueryInstance(ctx context.Context, service, instance, op string, question []byte) ([]byte, error) {
+	return b.query(ctx, subject.QueryInstance(service, instance, op), question)
+}
+
+func (b *Bus) query(ctx context.Context, subj string, question []byte) ([]byte, error) {
+	m, err := b.nc.RequestWithContext(ctx, subj, question)
 	if errors.Is(err, nats.ErrNoResponders) {
-		return fmt.Errorf("%s: %w", service, ErrNoService)
+		return nil, fmt.Errorf("querying %s: %w", subj, ErrNoService)
 	}
 	if err != nil {
-		return fmt.Errorf("querying %s.%s: %w", service, op, err)
+		return nil, fmt.Errorf("querying %s: %w", subj, err)
 	}
-	if code := m.Header.Get(micro.ErrorCodeHeader); code != "" {
-		return &QueryError{Code: code, Message: m.Header.Get(micro.ErrorHeader)}
+	if m.Header.Get(micro.ErrorCodeHeader) == "" {
+		return m.Data, nil
 	}
-	if err := json.Unmarshal(m.Data, answer); err != nil {
-		return fmt.Errorf("decoding the answer of %s.%s: %w", service, op, err)
+	f := &fault.Fault{}
+	if err := json.Unmarshal(m.Data, f); err != nil || f.Kind == "" {
+		return nil, fmt.Errorf("querying %s: %w", subj, ErrBadAnswer)
 	}
-	return nil
+	return nil, f
+}
+
+// microVersion makes a version that NATS micro accepts.
+func microVersion(v string) string {
+	var major, minor, patch int
+	if n, err := fmt.Sscanf(v, "%d.%d.%d", &major, &minor, &patch); err != nil || n != 3 {
+		return "0.0.0"
+	}
+	return fmt.Sprintf("%d.%d.%d", major, minor, patch)
 }

@@ -59,16 +59,17 @@ var kinds = map[Kind]kindInfo{
 	Refused:        {http.StatusBadRequest, "invalid_request_error"},
 }
 
-// Fault is an error with a public face. Message, Param and Code reach the client as they are; Cause never does.
+// Fault is an error with a public face. Message, Param and Code reach the client as they are; Cause never does. The tags are for the way between
+// services; what a client gets is AppendJSON's.
 type Fault struct { //nolint:errname // the package says it
-	Kind       Kind
-	Message    string
-	Param      string        // name of the request field at fault, or ""
-	Code       string        // machine-readable code; "" means the kind's name
-	HTTPStatus int           // of Refused: what the upstream said; 0 = the status of the kind
-	ErrorType  string        // of Refused: what the upstream said; "" = the type of the kind
-	RetryAfter time.Duration // wait that makes sense before a retry; 0 = not stated
-	Cause      error         // for the log
+	Kind       Kind          `json:"kind"`
+	Message    string        `json:"message"`
+	Param      string        `json:"param,omitempty"`       // name of the request field at fault, or ""
+	Code       string        `json:"code,omitempty"`        // machine-readable code; "" means the kind's name
+	HTTPStatus int           `json:"http_status,omitempty"` // of Refused: what the upstream said; 0 = the status of the kind
+	ErrorType  string        `json:"error_type,omitempty"`  // of Refused: what the upstream said; "" = the type of the kind
+	RetryAfter time.Duration `json:"retry_after,omitempty"` // wait that makes sense before a retry, in nanoseconds; 0 = not stated
+	Cause      error         `json:"-"`                     // for the log
 }
 
 // New makes a fault without a cause.

@@ -74,5 +74,8 @@ func Log(category string) string { return "hydra.v1.log." + strings.ToLower(cate
 // Query is the request-reply subject of one operation of a service.
 func Query(service, op string) string { return "hydra.v1.query." + service + "." + op }
 
+// QueryInstance is Query for one instance of a service.
+func QueryInstance(service, instance, op string) string { return Query(service, instance) + "." + op }
+
 // Last gives the last token of a subject: the request id of reply, cancel and credit subjects.
 func Last(subj string) string { return subj[strings.LastIndexByte(subj, '.')+1:] }

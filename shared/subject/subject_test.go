@@ -21,6 +21,7 @@ func TestSubjects(t *testing.T) {
 		"dead letters": {subject.Dead("analyzer"), "hydra.v1.dead.analyzer"},
 		"log":          {subject.Log("LLM_EXECUTION"), "hydra.v1.log.llm_execution"},
 		"query":        {subject.Query("session-writer", "stats"), "hydra.v1.query.session-writer.stats"},
+		"instance":     {subject.QueryInstance("dispatcher", "d1", "status"), "hydra.v1.query.dispatcher.d1.status"},
 		"last token":   {subject.Last("hydra.v1.reply.i1.r1"), "r1"},
 		"single token": {subject.Last("r1"), "r1"},
 	}

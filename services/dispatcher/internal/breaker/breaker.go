@@ -47,11 +47,11 @@ type Transition struct {
 
 // Snapshot is a reading of a breaker.
 type Snapshot struct {
-	State     State         `json:"state"`
-	Failures  int           `json:"failures"`      // that count towards the next opening
-	Remaining time.Duration `json:"remaining"`     // until an open breaker lets a call through, in nanoseconds
-	Probing   bool          `json:"probing"`       // a probe is under way
-	Remote    bool          `json:"remote_opened"` // the opening in force came from another dispatcher
+	State     State
+	Failures  int           // that count towards the next opening
+	Remaining time.Duration // until an open breaker lets a call through
+	Probing   bool          // a probe is under way
+	Remote    bool          // the opening in force came from another dispatcher
 }
 
 // Breaker guards one channel. It is safe for concurrent use. A nil Breaker lets everything through: the last local fallback has none

@@ -159,7 +159,7 @@ func TestSharing(t *testing.T) {
 		require.Equal(t, []keypool.Cooldown{{Class: classify.Rate, Until: time.Now().Add(time.Hour)}}, told)
 		other.Observe(told[0])
 		require.Equal(t, p.Snapshot()[0].Until, other.Snapshot()[0].Until)
-		require.Equal(t, classify.Rate, other.Snapshot()[0].Reason)
+		require.Equal(t, string(classify.Rate), other.Snapshot()[0].Reason)
 		require.Equal(t, time.Hour, other.Wait("m", keypool.AnyKey))
 		p.Observe(keypool.Cooldown{Index: 0, Until: time.Now().Add(1000 * time.Hour)})
 		require.Equal(t, 24*time.Hour, p.Wait("m", keypool.AnyKey))

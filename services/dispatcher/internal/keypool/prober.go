@@ -9,6 +9,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 const (
@@ -91,14 +92,6 @@ func (h *Prober) Stop(context.Context) error {
 	return nil
 }
 
-// Result is what a round found.
-type Result struct {
-	Probed    int `json:"probed"`
-	Recovered int `json:"recovered"` // probed keys that are active again
-	Failed    int `json:"failed"`    // probed keys that are still failed
-	Resting   int `json:"resting"`   // failed keys that were not probed, because their cooldown is not over
-}
-
 // target is a key to probe.
 type target struct {
 	provider string
@@ -109,16 +102,16 @@ type target struct {
 // Round probes the keys that failed and whose cooldown is over; with force also those that still cool down (R-167). It returns when all are
 // probed, or with the cause when ctx ends; a probe that was cut short changes nothing. There is one round at a time: a second one fails
 // with ErrRunning (R-166). It works without Start.
-func (h *Prober) Round(ctx context.Context, force bool) (Result, error) {
+func (h *Prober) Round(ctx context.Context, force bool) (query.Probed, error) {
 	ctx, end, err := h.begin(ctx)
 	if err != nil {
-		return Result{}, err
+		return query.Probed{}, err
 	}
 	defer end()
 	if force {
 		h.log.InfoContext(ctx, "probing failed keys although they cool down")
 	}
-	var r Result
+	var r query.Probed
 	var due []target
 	for provider, pool := range h.pools {
 		indexes, resting := pool.failures(force)
@@ -154,7 +147,7 @@ func (h *Prober) begin(ctx context.Context) (context.Context, func(), error) {
 }
 
 // probeAll probes a few keys at a time and adds up what comes out.
-func (h *Prober) probeAll(ctx context.Context, due []target, force bool, r *Result) {
+func (h *Prober) probeAll(ctx context.Context, due []target, force bool, r *query.Probed) {
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	targets := make(chan target)

@@ -15,6 +15,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/query"
 )
 
 // probed is a provider to probe. Its answers are by index; it says that all is well where there is none.
@@ -46,7 +47,7 @@ func prober(probe keypool.Probe, p *keypool.Pool) *keypool.Prober {
 	return keypool.NewProber(map[string]*keypool.Pool{"p": p}, probe, time.Minute, slog.New(slog.DiscardHandler))
 }
 
-func round(t *testing.T, h *keypool.Prober, force bool) keypool.Result {
+func round(t *testing.T, h *keypool.Prober, force bool) query.Probed {
 	t.Helper()
 	r, err := h.Round(t.Context(), force)
 	require.NoError(t, err)
@@ -85,10 +86,10 @@ func TestHealing(t *testing.T) {
 		passes(time.Minute)
 		require.Equal(t, []string{"p/1/key-1"}, provider.seen())
 		s := p.Snapshot()
-		require.Equal(t, keypool.StateActive, s[1].State)
+		require.Equal(t, query.KeyActive, s[1].State)
 		require.Equal(t, "premium", s[1].Tier)
 		require.Equal(t, time.Second, time.Since(s[1].LastProbed))
-		require.Equal(t, keypool.StateFailed, s[2].State)
+		require.Equal(t, query.KeyFailed, s[2].State)
 		require.Equal(t, "unknown", s[2].Tier)
 		require.Zero(t, s[2].LastProbed)
 
@@ -124,11 +125,11 @@ func TestBadProbes(t *testing.T) {
 				p := keypool.New([]keypool.Key{{Value: "key", Tier: "premium"}}, cooldowns, func(r keypool.Cooldown) { told = append(told, r) })
 				fail(t, p, 0, quota)
 				<-time.After(time.Hour)
-				require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, prober(provider.probe, p), false))
+				require.Equal(t, query.Probed{Probed: 1, Failed: 1}, round(t, prober(provider.probe, p), false))
 				require.Equal(t, tc.want, p.Wait("any", keypool.AnyKey))
 				s := p.Snapshot()[0]
-				require.Equal(t, keypool.StateFailed, s.State)
-				require.Equal(t, tc.v.Class, s.Reason)
+				require.Equal(t, query.KeyFailed, s.State)
+				require.Equal(t, string(tc.v.Class), s.Reason)
 				require.Equal(t, "premium", s.Tier)
 				require.Equal(t, time.Now(), s.LastProbed)
 				require.Len(t, told, 2)
@@ -162,19 +163,19 @@ func TestForcedRound(t *testing.T) {
 		p := pool(2)
 		h := keypool.NewProber(map[string]*keypool.Pool{"p": p}, provider.probe, time.Minute, slog.New(slog.NewTextHandler(&log, nil)))
 		fail(t, p, 0, quota)
-		require.Equal(t, keypool.Result{Resting: 1}, round(t, h, false))
+		require.Equal(t, query.Probed{Resting: 1}, round(t, h, false))
 		require.Empty(t, log.String())
-		require.Equal(t, keypool.Result{Probed: 1, Recovered: 1}, round(t, h, true))
+		require.Equal(t, query.Probed{Probed: 1, Recovered: 1}, round(t, h, true))
 		require.Contains(t, log.String(), "although they cool down")
 		require.NotContains(t, log.String(), "key-0")
 		require.Equal(t, []string{"p/0/key-0"}, provider.seen())
-		require.Equal(t, keypool.StateActive, p.Snapshot()[0].State)
+		require.Equal(t, query.KeyActive, p.Snapshot()[0].State)
 
 		fail(t, p, 1, classify.Verdict{Class: classify.Auth, Cooldown: classify.ForbiddenCooldown})
 		provider.verdict = map[int]classify.Verdict{1: quota}
-		require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, h, true))
+		require.Equal(t, query.Probed{Probed: 1, Failed: 1}, round(t, h, true))
 		require.Equal(t, 86400, p.Snapshot()[1].Remaining) // a bad probe never shortens a cooldown
-		require.Equal(t, classify.Auth, p.Snapshot()[1].Reason)
+		require.Equal(t, string(classify.Auth), p.Snapshot()[1].Reason)
 	})
 }
 
@@ -259,7 +260,7 @@ func TestSlowProbe(t *testing.T) {
 		fail(t, p, 0, quota)
 		<-time.After(time.Hour)
 		began := time.Now()
-		require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, h, false))
+		require.Equal(t, query.Probed{Probed: 1, Failed: 1}, round(t, h, false))
 		require.Equal(t, 20*time.Second, time.Since(began))
 		require.Equal(t, 5*time.Minute, p.Wait("m", keypool.AnyKey))
 	})
@@ -323,7 +324,7 @@ func TestFailureDuringAProbe(t *testing.T) {
 		}, p)
 		fail(t, p, 0, quota)
 		<-time.After(time.Hour)
-		require.Equal(t, keypool.Result{Probed: 1, Failed: 1}, round(t, h, false))
+		require.Equal(t, query.Probed{Probed: 1, Failed: 1}, round(t, h, false))
 		require.Equal(t, time.Hour, p.Wait("m", keypool.AnyKey))
 	})
 }
@@ -339,7 +340,7 @@ func TestAddedKeysAreProbed(t *testing.T) {
 		p.Add("late", "")
 		fail(t, p, 0, quota)
 		<-time.After(time.Hour)
-		require.Equal(t, keypool.Result{Probed: 1, Recovered: 1}, round(t, h, false))
+		require.Equal(t, query.Probed{Probed: 1, Recovered: 1}, round(t, h, false))
 		require.Equal(t, []string{"p/0/late"}, provider.seen())
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hydrallm/shared/config"
+	"hydrallm/shared/query"
 )
 
 // maxModels bounds the models of which a key's usage is known, and those that it cools down for; the one that was not used for longest makes room.
@@ -14,47 +15,16 @@ const maxModels = 64
 // Limits are what a provider allows a key, 0 where it is not known.
 type Limits struct{ PerMinute, PerDay int }
 
-// Window counts the calls of the current minute or day.
-type Window struct {
-	Used  int       `json:"used"`
-	Limit int       `json:"limit,omitempty"` // left out when not known
-	Reset time.Time `json:"reset_at"`
-}
-
-// QuotaUse is what was made of a quota. It counts the calls that this process began, by minutes and days of UTC; a provider's own day may
-// begin at another hour, and its own count may leave out calls that failed.
-type QuotaUse struct {
-	Minute   Window    `json:"minute"`
-	Day      Window    `json:"day"`
-	Cooldown int       `json:"cooldown_remaining"` // seconds, rounded up
-	Last429  time.Time `json:"last_429,omitzero"`  // when a limit of the key was last hit, with whatever status
-}
-
-// ModelUsage is the usage of a key for one model.
-type ModelUsage struct {
-	Model string `json:"model"`
-	QuotaUse
-}
-
-// KeyUsage is the usage of a key for all models together, and for each of those used last.
-type KeyUsage struct {
-	Index int    `json:"index"`
-	ID    string `json:"id"` // the masked key
-	Tier  string `json:"tier"`
-	QuotaUse
-	Models []ModelUsage `json:"models"`
-}
-
 // Quota reads the usage of all keys (R-176). limits gives what is known of the limits of a tier for a model, where model "" means all
 // models together; nil knows nothing.
-func (p *Pool) Quota(limits func(tier, model string) Limits) []KeyUsage {
+func (p *Pool) Quota(limits func(tier, model string) Limits) []query.KeyQuota {
 	if limits == nil {
 		limits = func(string, string) Limits { return Limits{} }
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	all := make([]KeyUsage, len(p.state))
+	all := make([]query.KeyQuota, len(p.state))
 	for i := range p.state {
 		k := &p.state[i]
 		names := map[string]bool{}
@@ -66,13 +36,13 @@ func (p *Pool) Quota(limits func(tier, model string) Limits) []KeyUsage {
 				names[model] = true
 			}
 		}
-		all[i] = KeyUsage{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, QuotaUse: k.usage.all.read(limits(k.Tier, ""), k.cooldown.until, now), Models: []ModelUsage{}}
+		all[i] = query.KeyQuota{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, QuotaUse: k.usage.all.read(limits(k.Tier, ""), k.cooldown.until, now), Models: []query.ModelQuota{}}
 		for _, model := range slices.Sorted(maps.Keys(names)) {
 			var c counter
 			if known := k.usage.models[model]; known != nil {
 				c = *known
 			}
-			all[i].Models = append(all[i].Models, ModelUsage{Model: model, QuotaUse: c.read(limits(k.Tier, model), k.cooldownEnd(model), now)})
+			all[i].Models = append(all[i].Models, query.ModelQuota{Model: model, QuotaUse: c.read(limits(k.Tier, model), k.cooldownEnd(model), now)})
 		}
 	}
 	return all
@@ -146,11 +116,11 @@ func (c *counter) at(now time.Time) (inMinute, inDay int) {
 	return inMinute, inDay
 }
 
-func (c *counter) read(l Limits, rests, now time.Time) QuotaUse {
+func (c *counter) read(l Limits, rests, now time.Time) query.QuotaUse {
 	inMinute, inDay := c.at(now)
-	return QuotaUse{
-		Minute:   Window{Used: inMinute, Limit: l.PerMinute, Reset: begin(now, time.Minute).Add(time.Minute)},
-		Day:      Window{Used: inDay, Limit: l.PerDay, Reset: begin(now, day).Add(day)},
+	return query.QuotaUse{
+		Minute:   query.Window{Used: inMinute, Limit: l.PerMinute, Reset: begin(now, time.Minute).Add(time.Minute)},
+		Day:      query.Window{Used: inDay, Limit: l.PerDay, Reset: begin(now, day).Add(day)},
 		Cooldown: seconds(max(0, rests.Sub(now))), Last429: c.last429,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/query"
 )
 
 // calls are counted by minute and day of UTC, for the key and for each model.
@@ -28,15 +29,15 @@ func TestQuota(t *testing.T) {
 			}
 			return keypool.Limits{}
 		}
-		usage := func(minute, day int, l keypool.Limits, minuteReset time.Duration) keypool.QuotaUse {
-			return keypool.QuotaUse{
-				Minute: keypool.Window{Used: minute, Limit: l.PerMinute, Reset: midnight.Add(minuteReset)},
-				Day:    keypool.Window{Used: day, Limit: l.PerDay, Reset: midnight.Add(24 * time.Hour)},
+		usage := func(minute, day int, l keypool.Limits, minuteReset time.Duration) query.QuotaUse {
+			return query.QuotaUse{
+				Minute: query.Window{Used: minute, Limit: l.PerMinute, Reset: midnight.Add(minuteReset)},
+				Day:    query.Window{Used: day, Limit: l.PerDay, Reset: midnight.Add(24 * time.Hour)},
 			}
 		}
-		require.Equal(t, []keypool.KeyUsage{{
+		require.Equal(t, []query.KeyQuota{{
 			ID: "...", Tier: "free", QuotaUse: usage(3, 3, keypool.Limits{}, time.Minute),
-			Models: []keypool.ModelUsage{
+			Models: []query.ModelQuota{
 				{Model: "m", QuotaUse: usage(2, 2, limits("free", "m"), time.Minute)},
 				{Model: "n", QuotaUse: usage(1, 1, keypool.Limits{}, time.Minute)},
 			},

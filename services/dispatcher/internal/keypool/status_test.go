@@ -10,6 +10,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/query"
 )
 
 // R-163, KEY-01: a failed key may be used again when its cooldown is over, counts as failed until a success, and then is active.
@@ -17,17 +18,17 @@ func TestFailedUntilASuccess(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := pool(1)
-		require.Equal(t, keypool.StateActive, p.Snapshot()[0].State)
+		require.Equal(t, query.KeyActive, p.Snapshot()[0].State)
 		failed := time.Now()
 		pick(t, p, "m").Report(quota)
 		s := p.Snapshot()[0]
-		require.Equal(t, keypool.StateFailed, s.State)
+		require.Equal(t, query.KeyFailed, s.State)
 		require.False(t, s.Active)
 		require.Equal(t, 3600, s.Remaining)
 
 		<-time.After(time.Hour)
 		s = p.Snapshot()[0]
-		require.Equal(t, keypool.StateFailed, s.State)
+		require.Equal(t, query.KeyFailed, s.State)
 		require.True(t, s.Active)
 		require.Zero(t, s.Remaining)
 		require.Equal(t, failed, s.FailedAt)
@@ -36,7 +37,7 @@ func TestFailedUntilASuccess(t *testing.T) {
 		l := pick(t, p, "m")
 		<-time.After(time.Second)
 		l.Report(success)
-		require.Equal(t, keypool.Status{ID: "...", Tier: "unknown", State: keypool.StateActive, Active: true, Calls: 2, Failures: 1}, p.Snapshot()[0])
+		require.Equal(t, query.KeyStatus{ID: "...", Tier: "unknown", State: query.KeyActive, Active: true, Calls: 2, Failures: 1}, p.Snapshot()[0])
 	})
 }
 
@@ -76,7 +77,7 @@ func TestMetadata(t *testing.T) {
 		p := keypool.New([]keypool.Key{{Value: "secret-key-of-some-length"}}, cooldowns, nil)
 		pick(t, p, "m").Report(classify.Verdict{Class: tc.class, Cooldown: tc.cooldown, Reason: "secret reason", Message: "secret message"})
 		s := p.Snapshot()[0]
-		require.Equal(t, tc.class, s.Reason)
+		require.Equal(t, string(tc.class), s.Reason)
 		require.Equal(t, tc.quota, s.QuotaLimit)
 		require.Equal(t, tc.forbidden, s.Forbidden)
 		text, err := json.Marshal([]any{p.Snapshot(), p.Quota(nil)})
@@ -94,7 +95,7 @@ func TestNoFailureOfTheKey(t *testing.T) {
 	pick(t, p, "x").Report(classify.Verdict{Class: classify.Upstream, Cooldown: classify.OtherCooldown, PerModel: true})
 	pick(t, p, "y").Report(classify.Verdict{Class: classify.Client})
 	s := p.Snapshot()[0]
-	require.Equal(t, keypool.StateActive, s.State)
+	require.Equal(t, query.KeyActive, s.State)
 	require.Equal(t, []string{"x"}, s.Models)
 	require.Empty(t, s.Reason)
 	pick(t, p, "y").Report(success)

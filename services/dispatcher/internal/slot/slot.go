@@ -38,9 +38,9 @@ var (
 
 // Load is the load of an upstream.
 type Load struct {
-	ID     string `json:"id"`
-	Active int    `json:"active"` // calls of this process that run now
-	Limit  int    `json:"limit"`  // 0 means none
+	ID     string
+	Active int // calls of this process that run now
+	Limit  int // 0 means none
 }
 
 // String is the form for logs: active[id]=2/4, or active[id]=2/inf without a limit.

@@ -17,15 +17,11 @@ var pipeline = []struct {
 	name  string
 	build process.Build
 }{
-	{"session-writer", buildSessionWriter},
+	{"session-writer", sessionwriter.Build},
 	{"dispatcher", buildDispatcher},
 	{"enricher", enricher.Build},
 	{"analyzer", analyzer.Build},
 	{"ingress", ingress.Build},
-}
-
-func buildSessionWriter(p process.Parts) (lifecycle.Service, error) {
-	return sessionwriter.New(sessionwriter.Config{Database: p.Config.Sessions.Database.Reveal()}, p.Bus, p.Log, p.Metrics)
 }
 
 func buildDispatcher(p process.Parts) (lifecycle.Service, error) {

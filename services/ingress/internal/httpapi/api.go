@@ -14,14 +14,16 @@ import (
 	"hydrallm/services/ingress/internal/auth"
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 // Bus is what the interface needs of the pipeline; *bus.Bus is one.
 type Bus interface {
 	PublishWork(ctx context.Context, req *contract.Request, body []byte) error
 	Credit(rid string, consumed uint64) error
-	Query(ctx context.Context, service, op string, question, answer any) error
 	Ready() bool
+
+	query.Bus
 }
 
 // Decisions keeps the decisions that are made here; *decisionlog.Log does.
@@ -43,10 +45,10 @@ type Config struct {
 	Decisions  Decisions
 	Clients    *auth.Clients
 	Admin      *auth.Admin
-	Dispatcher func() bool                                                     // whether a dispatcher is there
-	Stopping   func() bool                                                     // whether answers should end their connections
-	Within     func(limit time.Duration) (context.Context, context.CancelFunc) // a context for a question, which also ends with the service
-	Seal       func(plain []byte, context string) ([]byte, error)              // protects secrets on the bus; nil = there is no admin key
+	Dispatcher func() bool                                        // whether a dispatcher is there
+	Stopping   func() bool                                        // whether answers should end their connections
+	Queries    func() context.Context                             // of questions to services; it ends with the service
+	Seal       func(plain []byte, context string) ([]byte, error) // protects secrets on the bus; nil = there is no admin key
 	Gatherer   prometheus.Gatherer
 	Metrics    *Metrics
 	Log        *slog.Logger

@@ -1,17 +1,14 @@
 package httpapi
 
 import (
-	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/valyala/fasthttp"
 
 	"hydrallm/services/ingress/internal/upload"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
-	"hydrallm/shared/topology"
+	"hydrallm/shared/query"
 )
 
 // Limits of a request that adds keys.
@@ -44,10 +41,7 @@ func (a *API) addKeys(x *exchange) error {
 	if f != nil {
 		return f
 	}
-	question := struct {
-		Provider string   `json:"provider"`
-		Keys     [][]byte `json:"keys"` // base64
-	}{add.provider, make([][]byte, 0, len(add.keys))}
+	question := query.NewKeys{Provider: add.provider, Keys: make([][]byte, 0, len(add.keys))}
 	for _, key := range add.keys {
 		sealed, err := a.Seal([]byte(key), add.provider)
 		if err != nil {
@@ -55,11 +49,7 @@ func (a *API) addKeys(x *exchange) error {
 		}
 		question.Keys = append(question.Keys, sealed)
 	}
-	err = a.query(x, slowTime, topology.Dispatcher, "add_keys", question)
-	if f, ok := errors.AsType[*fault.Fault](err); ok && f.HTTPStatus == fasthttp.StatusNotFound { // the provider, not the route
-		f.HTTPStatus, f.Param = fasthttp.StatusBadRequest, "provider"
-	}
-	return err
+	return pass(x, query.AddKeys, question)
 }
 
 // newKeys is what a request wants to add.

@@ -5,14 +5,9 @@ import (
 	"os"
 
 	sessionwriter "hydrallm/services/session-writer"
-	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 )
 
 func main() {
-	os.Exit(process.Main(process.Service{Name: "session-writer", HealthAddr: ":9104", Build: build}))
-}
-
-func build(p process.Parts) (lifecycle.Service, error) {
-	return sessionwriter.New(sessionwriter.Config{Database: p.Config.Sessions.Database.Reveal()}, p.Bus, p.Log, p.Metrics)
+	os.Exit(process.Main(process.Service{Name: "session-writer", HealthAddr: ":9104", Build: sessionwriter.Build}))
 }

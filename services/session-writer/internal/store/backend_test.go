@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/pgtest"
 )
 
@@ -69,7 +70,7 @@ func usages(n int) []contract.RequestRecord {
 	return list
 }
 
-func statsOf(t *testing.T, s *Store) *Stats {
+func statsOf(t *testing.T, s *Store) query.Stats {
 	t.Helper()
 	stats, err := s.Stats(t.Context())
 	require.NoError(t, err)

@@ -14,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 const (
@@ -89,26 +90,15 @@ func metadata(raw json.RawMessage) any {
 	return strings.ToValidUTF8(string(raw), "\uFFFD")
 }
 
-// LogEntry is a stored event, as GET /v1/admin/logs shows it.
-type LogEntry struct {
-	ID        int64    `db:"id" json:"id"`
-	Level     string   `db:"level" json:"level"`
-	Category  string   `db:"category" json:"category"`
-	Message   string   `db:"message" json:"message"`
-	RequestID string   `db:"request_id" json:"request_id,omitempty"`
-	Metadata  Document `db:"metadata" json:"metadata"`
-	CreatedAt Time     `db:"created_at" json:"created_at"`
-}
-
 // MaxLogs bounds the entries of one answer (R-339).
 const MaxLogs = 1000
 
 // Logs gives the newest entries, newest first; limit is kept within 1..MaxLogs.
-func (s *Store) Logs(ctx context.Context, limit int) ([]LogEntry, error) {
-	entries := []LogEntry{}
-	const query = `SELECT id, level, category, message, request_id, COALESCE(CAST(metadata AS TEXT), '') AS metadata, created_at
+func (s *Store) Logs(ctx context.Context, limit int) ([]query.LogEntry, error) {
+	entries := []query.LogEntry{}
+	const newest = `SELECT id, level, category, message, request_id, COALESCE(CAST(metadata AS TEXT), '') AS metadata, created_at
 		FROM system_logs ORDER BY id DESC LIMIT ?`
-	if err := s.read.SelectContext(ctx, &entries, s.read.Rebind(query), min(max(limit, 1), MaxLogs)); err != nil {
+	if err := s.read.SelectContext(ctx, &entries, s.read.Rebind(newest), min(max(limit, 1), MaxLogs)); err != nil {
 		return nil, fmt.Errorf("reading logs: %w", err)
 	}
 	return entries, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 func event(i int) contract.Log {
@@ -42,7 +43,7 @@ func TestLogsAreNewestFirst(t *testing.T) {
 		text, err := json.Marshal(got)
 		require.NoError(t, err)
 		require.Equal(t, `[{"id":7,"level":"INFO","category":"ROUTING","message":"event 1099","request_id":"r1","metadata":{"b":1,"a":[true,null]},`+
-			`"created_at":"`+events[len(events)-1].At.Format(timeLayout)+`"}]`, string(text))
+			`"created_at":"`+events[len(events)-1].At.Format(query.TimeLayout)+`"}]`, string(text))
 
 		require.NoError(t, s.ClearLogs(t.Context()))
 		got, err = s.Logs(t.Context(), 10)

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 func TestStatsOfAnEmptyDatabase(t *testing.T) {
@@ -44,7 +45,7 @@ func TestStatsShape(t *testing.T) {
 		stats.RecentScraping, stats.Scraping.Recent = stats.RecentScraping[:1], nil
 		text, err := json.Marshal(stats)
 		require.NoError(t, err)
-		stamp := at.Format(timeLayout) // R-318
+		stamp := at.Format(query.TimeLayout) // R-318
 		require.JSONEq(t, `{"total_tokens":13,"total_requests":1,
 			"providers":[{"provider":"groq","model":"fast","prompt":10,"completion":3,"total":13,"count":1,"errors":0}],
 			"health":[{"provider":"groq","status":"degraded","last_error":"RATE_LIMIT","active_keys":2,"failed_keys":1,"updated_at":"`+stamp+`"}],

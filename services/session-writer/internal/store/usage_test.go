@@ -13,28 +13,29 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 // usageStored is a row as a test reads it back.
 type usageStored struct {
-	RequestID     string   `db:"request_id"`
-	SessionID     string   `db:"session_id"`
-	Endpoint      string   `db:"endpoint"`
-	Model         string   `db:"model"`
-	Provider      string   `db:"provider"`
-	Upstream      string   `db:"upstream"`
-	UpstreamModel string   `db:"upstream_model"`
-	KeyIndex      int      `db:"key_index"`
-	Stream        bool     `db:"stream"`
-	Status        string   `db:"status"`
-	RoutingReason string   `db:"routing_reason"`
-	Prompt        int64    `db:"prompt_tokens"`
-	Completion    int64    `db:"completion_tokens"`
-	Total         int64    `db:"total_tokens"`
-	LatencyMS     int64    `db:"latency_ms"`
-	FirstTokenMS  int64    `db:"first_token_ms"`
-	Attempts      Document `db:"attempts"`
-	CreatedAt     Time     `db:"created_at"`
+	RequestID     string         `db:"request_id"`
+	SessionID     string         `db:"session_id"`
+	Endpoint      string         `db:"endpoint"`
+	Model         string         `db:"model"`
+	Provider      string         `db:"provider"`
+	Upstream      string         `db:"upstream"`
+	UpstreamModel string         `db:"upstream_model"`
+	KeyIndex      int            `db:"key_index"`
+	Stream        bool           `db:"stream"`
+	Status        string         `db:"status"`
+	RoutingReason string         `db:"routing_reason"`
+	Prompt        int64          `db:"prompt_tokens"`
+	Completion    int64          `db:"completion_tokens"`
+	Total         int64          `db:"total_tokens"`
+	LatencyMS     int64          `db:"latency_ms"`
+	FirstTokenMS  int64          `db:"first_token_ms"`
+	Attempts      query.Document `db:"attempts"`
+	CreatedAt     query.Time     `db:"created_at"`
 }
 
 func storedUsage(t *testing.T, s *Store, rid string) usageStored {
@@ -60,7 +61,7 @@ func TestUsageKeepsEveryField(t *testing.T) {
 		require.Equal(t, usageStored{
 			RequestID: "r1", SessionID: "ses_1", Endpoint: "chat.completions", Model: "fast", Provider: "groq", Upstream: "groq-1",
 			UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Stream: true, Status: "success", RoutingReason: "model_hint",
-			Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, CreatedAt: Time{at},
+			Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, CreatedAt: query.Time{Time: at},
 		}, row)
 	})
 }
@@ -111,7 +112,7 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 		stats := statsOf(t, s)
 		require.Equal(t, int64(7), stats.TotalRequests)
 		require.Equal(t, int64(6*13), stats.TotalTokens)
-		require.Equal(t, ProviderUsage{Provider: "groq", Model: "fast", Prompt: 40, Completion: 12, Total: 39, Count: 4, Errors: 1}, stats.Providers[0])
+		require.Equal(t, query.ProviderUsage{Provider: "groq", Model: "fast", Prompt: 40, Completion: 12, Total: 39, Count: 4, Errors: 1}, stats.Providers[0])
 	})
 }
 

@@ -2,45 +2,20 @@ package store
 
 import (
 	"database/sql/driver"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"hydrallm/shared/query"
 )
 
-const (
-	timeLayout = "2006-01-02T15:04:05.000Z"
-	dayLayout  = "2006-01-02"
-)
+const dayLayout = "2006-01-02"
 
-// Time is an instant as the database keeps it and an answer shows it: UTC with Z, to the millisecond (R-318).
+// Time is an instant to store: what is read is a query.Time.
 type Time struct{ time.Time }
 
-// String gives the text that SQLite stores.
-func (t Time) String() string { return t.UTC().Format(timeLayout) }
-
-// MarshalJSON implements json.Marshaler in place of the method of the embedded time.
-func (t Time) MarshalJSON() ([]byte, error) { return []byte(`"` + t.String() + `"`), nil }
-
 // Value implements driver.Valuer.
-func (t Time) Value() (driver.Value, error) { return t.String(), nil }
-
-// Scan implements sql.Scanner for the text of SQLite and the timestamp of PostgreSQL.
-func (t *Time) Scan(src any) error {
-	switch v := src.(type) {
-	case time.Time:
-		t.Time = v.UTC()
-	case string:
-		parsed, err := time.Parse(timeLayout, v)
-		if err != nil {
-			return fmt.Errorf("reading a time: %w", err)
-		}
-		t.Time = parsed
-	default:
-		return fmt.Errorf("reading a time: it is a %T", src)
-	}
-	return nil
-}
+func (t Time) Value() (driver.Value, error) { return query.Time(t).String(), nil }
 
 // plausible gives at, or now when no clock can have said at: clocks of other machines may be wrong, and rows are pruned by age.
 func plausible(at, now time.Time) Time {
@@ -48,17 +23,6 @@ func plausible(at, now time.Time) Time {
 		return Time{now}
 	}
 	return Time{at}
-}
-
-// Document is JSON text from the database; empty means null.
-type Document string
-
-// MarshalJSON implements json.Marshaler.
-func (d Document) MarshalJSON() ([]byte, error) {
-	if d == "" {
-		return []byte("null"), nil
-	}
-	return []byte(d), nil
 }
 
 // Bounds of stored texts, in bytes.

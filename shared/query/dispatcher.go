@@ -1,0 +1,95 @@
+package query
+
+import (
+	"time"
+
+	"hydrallm/shared/fault"
+)
+
+// Dispatcher is the service that calls upstreams.
+const Dispatcher = "dispatcher"
+
+// Operations of the dispatcher.
+var (
+	// GetStatus reads what one dispatcher knows; GET /v1/admin/status.
+	GetStatus = Op[None, Status]{Dispatcher, "status", 5 * time.Second}
+	// AddKeys adds keys to the pool of a provider, for all dispatchers and for good; POST /v1/admin/keys (R-172).
+	AddKeys = Op[NewKeys, KeysAdded]{Dispatcher, "add_keys", time.Minute}
+	// ProbeKeys probes the keys that failed; POST /v1/admin/probe (R-166). It answers ErrProbing while another probe runs.
+	ProbeKeys = Op[Probe, Probed]{Dispatcher, "probe", time.Minute}
+	// RefreshModels has all providers list their models now; POST /v1/admin/refresh-models (R-094).
+	RefreshModels = Op[None, Done]{Dispatcher, "refresh_models", time.Minute}
+)
+
+// ErrProbing says that keys are being probed already (R-166).
+var ErrProbing = &fault.Fault{Kind: fault.Conflict, Message: "Keys are being probed at the moment"}
+
+// NewKeys are keys to add to the pool of a provider.
+type NewKeys struct {
+	Provider string   `json:"provider"`
+	Keys     [][]byte `json:"keys"` // each sealed under the admin key in the context of the provider (R-013)
+}
+
+// KeysAdded tells how many keys were really new.
+type KeysAdded struct {
+	Status string `json:"status"` // Success
+	Added  int    `json:"added_count"`
+}
+
+// Probe says which keys to probe.
+type Probe struct {
+	Force bool `json:"force"` // also those whose cooldown is not over (R-167)
+}
+
+// Probed is what a probe of keys found.
+type Probed struct {
+	Status    string `json:"status"` // Success
+	Probed    int    `json:"probed"`
+	Recovered int    `json:"recovered"` // probed keys that are active again
+	Failed    int    `json:"failed"`    // probed keys that are still failed
+	Resting   int    `json:"resting"`   // failed keys that were not probed, because their cooldown is not over
+}
+
+// Status is what one dispatcher knows of providers, keys, chains, circuits and slots (R-116, C-39).
+type Status struct {
+	Status        string                    `json:"status"` // Online
+	Providers     map[string]ProviderStatus `json:"providers"`
+	Agents        map[string]AgentStatus    `json:"agents"`
+	KeyStatistics map[string]KeyStatistics  `json:"key_statistics"` // of providers with a pool of keys
+	Circuits      map[string]Circuit        `json:"circuits"`
+	Slots         []Load                    `json:"slots"`
+	Chains        map[string][]string       `json:"chains"` // upstreams of each model of the configuration
+}
+
+// Online is the status of a dispatcher that answers.
+const Online = "online"
+
+// ProviderStatus sums up a provider.
+type ProviderStatus struct {
+	Healthy    bool `json:"healthy"`
+	ActiveKeys int  `json:"active_keys"`
+	FailedKeys int  `json:"failed_keys"`
+	TotalKeys  int  `json:"total_keys"`
+}
+
+// AgentStatus is a local agent: healthy once it has listed its models and while its circuit is not open (B-41).
+type AgentStatus struct {
+	Healthy bool   `json:"healthy"`
+	BaseURL string `json:"base_url"`
+}
+
+// Circuit is a reading of a circuit breaker.
+type Circuit struct {
+	State     string        `json:"state"`         // "closed", "open", "half-open"
+	Failures  int           `json:"failures"`      // that count towards the next opening
+	Remaining time.Duration `json:"remaining"`     // until an open breaker lets a call through, in nanoseconds
+	Probing   bool          `json:"probing"`       // a probe is under way
+	Remote    bool          `json:"remote_opened"` // the opening in force came from another dispatcher
+}
+
+// Load is how many calls an upstream has.
+type Load struct {
+	ID     string `json:"id"`
+	Active int    `json:"active"` // calls of the dispatcher that answers
+	Limit  int    `json:"limit"`  // over all dispatchers; 0 means none
+}

@@ -1,0 +1,83 @@
+package query
+
+import "time"
+
+// SessionWriter is the service that owns the database.
+const SessionWriter = "session-writer"
+
+// Operations of the session writer.
+var (
+	// GetStats sums what is stored; GET /v1/admin/stats.
+	GetStats = Op[None, Stats]{SessionWriter, "stats", 10 * time.Second}
+	// GetLogs gives the newest events, newest first; GET /v1/admin/logs.
+	GetLogs = Op[Logs, []LogEntry]{SessionWriter, "logs", 10 * time.Second}
+	// ClearLogs removes all events; POST /v1/admin/logs/clear.
+	ClearLogs = Op[None, Done]{SessionWriter, "clear_logs", 10 * time.Second}
+)
+
+// Logs says how many events are wanted: 1 to 1000, and 50 for 0 (R-339).
+type Logs struct {
+	Limit int `json:"limit"`
+}
+
+// LogEntry is a stored event.
+type LogEntry struct {
+	ID        int64    `db:"id" json:"id"`
+	Level     string   `db:"level" json:"level"`
+	Category  string   `db:"category" json:"category"`
+	Message   string   `db:"message" json:"message"`
+	RequestID string   `db:"request_id" json:"request_id,omitempty"`
+	Metadata  Document `db:"metadata" json:"metadata"`
+	CreatedAt Time     `db:"created_at" json:"created_at"`
+}
+
+// Stats sums what is stored. The sums cover the days that the daily sums are kept for.
+type Stats struct {
+	TotalTokens    int64           `db:"total_tokens" json:"total_tokens"`
+	TotalRequests  int64           `db:"total_requests" json:"total_requests"`
+	Providers      []ProviderUsage `db:"-" json:"providers"`
+	Health         []Health        `db:"-" json:"health"`
+	Scraping       Scraping        `db:"-" json:"scraping"`
+	RecentScraping []Scrape        `db:"-" json:"recent_scraping"`
+}
+
+// ProviderUsage sums the requests for one model at one provider. Count includes requests that failed; the provider is empty when none was
+// tried.
+type ProviderUsage struct {
+	Provider   string `db:"provider" json:"provider"`
+	Model      string `db:"model" json:"model"`
+	Prompt     int64  `db:"prompt" json:"prompt"`
+	Completion int64  `db:"completion" json:"completion"`
+	Total      int64  `db:"total" json:"total"`
+	Count      int64  `db:"count" json:"count"`
+	Errors     int64  `db:"errors" json:"errors"`
+}
+
+// Health is the last known state of a provider.
+type Health struct {
+	Provider   string `db:"provider" json:"provider"`
+	Status     string `db:"status" json:"status"`
+	LastError  string `db:"last_error" json:"last_error"`
+	ActiveKeys int64  `db:"active_keys" json:"active_keys"`
+	FailedKeys int64  `db:"failed_keys" json:"failed_keys"`
+	UpdatedAt  Time   `db:"updated_at" json:"updated_at"`
+}
+
+// Scraping sums the web fetches; a hit is one with status "success".
+type Scraping struct {
+	Total  int64    `db:"total" json:"total"`
+	Hits   int64    `db:"hits" json:"hits"`
+	Fails  int64    `db:"fails" json:"fails"`
+	Recent []Scrape `db:"-" json:"recent"`
+}
+
+// Scrape is one web fetch.
+type Scrape struct {
+	URL       string `db:"url" json:"url"`
+	Query     string `db:"query" json:"query"`
+	Status    string `db:"status" json:"status"`
+	Chars     int64  `db:"chars_count" json:"chars_count"`
+	Summary   string `db:"response_summary" json:"response_summary"`
+	LatencyMS int64  `db:"latency_ms" json:"latency_ms"`
+	CreatedAt Time   `db:"created_at" json:"created_at"`
+}
