@@ -95,7 +95,6 @@ resilience:
   request_deadline: 4s
   breaker: {channel: {consecutive: 12, open_for: 50ms, half_open: true}}
 routing: {final_fallback: "", aliases: {}}
-web: {enabled: false}
 sessions: {database: "sqlite:%[7]s/hydrallm.db"}
 nats: {%[8]sstore_dir: "%[7]s/nats"}
 `, freePort(t), adminKey, x.upstreams["a"].URL(), x.upstreams["b"].URL(), x.upstreams["c"].URL(), providerKey, dir, store)

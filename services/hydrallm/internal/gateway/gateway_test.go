@@ -53,7 +53,6 @@ func configured(t *testing.T, port int, text string) process.Settings {
 	dir := t.TempDir()
 	text += fmt.Sprintf(`
 server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, admin_key: %s}
-web: {enabled: false}
 sessions: {database: "sqlite:%s/hydrallm.db"}
 nats: {store_dir: "%s/nats"}
 `, port, adminKey, dir, dir)
