@@ -19,7 +19,7 @@ func ExampleFault() {
 	fmt.Println("log:", f)
 	// Output:
 	// 503 [[Content-Type application/json] [Retry-After 2]]
-	// {"error":{"message":"all upstreams busy","type":"service_unavailable","param":null,"code":"all_upstreams_busy"},"detail":"all upstreams busy"}
+	// {"error":{"message":"all upstreams busy","type":"service_unavailable","param":null,"code":"all_upstreams_busy","retry_after":2},"detail":"all upstreams busy"}
 	// log: all upstreams busy: 10.0.0.7: connection refused
 }
 
