@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -101,8 +102,9 @@ func (r *run) next(c reservation, v classify.Verdict) classify.Step {
 	return v.Next(false)
 }
 
-// otherModel lets a channel go on with another of its models when the gateway has chosen this one, and what failed is this model alone: it is
-// missing, or no key of the channel may use it any more (C-43, R-133). A provider that is down gets no further calls this way.
+// otherModel lets a channel go on with another of its models when the gateway has chosen this one, and what failed is this model alone: no key of
+// the channel may use it any more, or it is missing, and then the other providers come first (C-43). A provider that is down gets no
+// further calls this way.
 func (r *run) otherModel(c reservation, v classify.Verdict) bool {
 	d := r.job.Request.Decision
 	if d.Configured || d.PinModel || r.begun[c.Channel] >= r.Limits.MaxRetries {
@@ -118,16 +120,24 @@ func (r *run) otherModel(c reservation, v classify.Verdict) bool {
 	if err != nil {
 		return false
 	}
-	for i := range r.chain.Links {
-		for _, l := range planned.Links {
-			if l.Channel == c.Channel && r.chain.Links[i].Channel == c.Channel && l.Model != c.Model {
-				r.chain.Links[i] = l
-				delete(r.keys, c.Channel.Pool)
-				return true
-			}
-		}
+	links := r.chain.Links
+	at := slices.IndexFunc(links, func(l Link) bool { return l.Channel == c.Channel })
+	other := slices.IndexFunc(planned.Links, func(l Link) bool { return l.Channel == c.Channel && l.Model != c.Model })
+	if at < 0 || other < 0 {
+		return false
 	}
-	return false
+	link := planned.Links[other]
+	if v.Class == classify.Model {
+		links = slices.Delete(slices.Clone(links), at, at+1)
+		if at = slices.IndexFunc(links, func(l Link) bool { return l.LastResort }); at < 0 || link.LastResort {
+			at = len(links)
+		}
+		r.chain = NewChain(slices.Insert(links, at, link))
+	} else {
+		links[at] = link
+	}
+	delete(r.keys, c.Channel.Pool)
+	return true
 }
 
 // passThrough is the error of a request that is at fault itself: status and message are the upstream's.

@@ -177,8 +177,8 @@ func model(good, text string, refuse handler) handler {
 	}
 }
 
-// C-43, R-133: a provider that lacks one model, or whose keys are at the limit of one, is asked for another before anyone else; not so for
-// what the client named.
+// C-43, R-133: a provider that lacks one model is asked for another after everyone else, and one whose keys are at the limit of one before; not
+// so for what the client named.
 func TestAnotherModelOfTheProvider(t *testing.T) {
 	t.Parallel()
 	perModel := `{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}`
@@ -187,30 +187,41 @@ func TestAnotherModelOfTheProvider(t *testing.T) {
 		models []string
 		change []func(*contract.Decision)
 		pool   bool
-		want   string // provider, "" for none
-		calls  int    // of the first provider
+		only   int     // so many providers, 0 = both
+		b      handler // the second provider; nil: it answers
+		want   string  // provider, "" for none
+		status int     // without an answer
+		calls  int     // of the first provider
 	}{
-		"missing":           {refuse: status(404, noModel), models: []string{"old", "new"}, want: "pa", calls: 2},
-		"missing, strict":   {refuse: status(404, noModel), models: []string{"old", "new"}, change: []func(*contract.Decision){strict}, want: "pa", calls: 2},
-		"all are missing":   {refuse: status(404, noModel), models: []string{"1", "2", "3", "4", "5"}, want: "pb", calls: 3},
-		"no other":          {refuse: status(404, noModel), models: []string{"old", "old"}, want: "pb", calls: 1},
-		"named":             {refuse: status(404, noModel), models: []string{"old", "new"}, change: []func(*contract.Decision){named}, calls: 1},
+		"missing":           {refuse: status(404, noModel), models: []string{"old", "new"}, want: "pb", calls: 1},
+		"missing, alone":    {refuse: status(404, noModel), models: []string{"old", "new"}, change: []func(*contract.Decision){strict}, only: 1, want: "pa", calls: 2},
+		"missing, b is ill": {refuse: status(404, noModel), models: []string{"old", "new"}, b: status(503, "{}"), want: "pa", calls: 2},
+		"all are missing":   {refuse: status(404, noModel), models: []string{"1", "2", "3", "4", "5"}, only: 1, status: 503, calls: 3},
+		"no other":          {refuse: status(404, noModel), models: []string{"old", "old"}, only: 1, status: 503, calls: 1},
+		"named":             {refuse: status(404, noModel), models: []string{"old", "new"}, change: []func(*contract.Decision){named}, status: 404, calls: 1},
 		"at its limit":      {refuse: status(429, perModel), models: []string{"old", "new"}, pool: true, want: "pa", calls: 3},
 		"the key's limit":   {refuse: status(429, "{}"), models: []string{"old", "new"}, pool: true, want: "pb", calls: 2},
 		"a provider is ill": {refuse: status(503, "{}"), models: []string{"old", "new"}, pool: true, want: "pb", calls: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bubble(t, map[string]handler{"a": model("new", "a", tc.refuse), "b": reply("b")}, func(w *world) {
+			b := tc.b
+			if b == nil {
+				b = reply("b")
+			}
+			bubble(t, map[string]handler{"a": model("new", "a", tc.refuse), "b": b}, func(w *world) {
 				t := w.t
 				w.plan.models = tc.models
+				if tc.only > 0 {
+					w.plan.chain = execute.NewChain(w.plan.chain.Links[:tc.only])
+				}
 				if tc.pool {
 					w.plan.chain.Links[0].Channel.Pool = keypool.New([]keypool.Key{{Value: "one"}, {Value: "two"}}, keypool.Cooldowns{Quota: time.Hour, Other: time.Hour, Max: time.Hour}, nil)
 				}
 				got, out := w.routed(t.Context(), plainBody, tc.change...)
 				require.Equal(t, tc.calls, w.called("a"))
 				if tc.want == "" {
-					require.Equal(t, http.StatusNotFound, got.head.Status)
+					require.Equal(t, tc.status, got.head.Status)
 					return
 				}
 				require.Equal(t, http.StatusOK, got.head.Status)
