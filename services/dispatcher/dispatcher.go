@@ -190,6 +190,14 @@ func (d *Dispatcher) share(ctx context.Context) error {
 	return nil
 }
 
+// Busy says how many requests are being answered. Stop waits for them.
+func (d *Dispatcher) Busy() string {
+	if d.work == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d requests", d.work.InFlight())
+}
+
 // Stop takes no more requests, lets those under way finish until ctx ends, and hands back the rest.
 func (d *Dispatcher) Stop(ctx context.Context) error {
 	d.mu.Lock()

@@ -169,6 +169,9 @@ func (i *Ingress) Stop(ctx context.Context) error {
 	return errors.Join(err, r.end())
 }
 
+// Busy says how many answers are under way. It is what Stop waits for, after its pause.
+func (i *Ingress) Busy() string { return fmt.Sprintf("%d answers", i.table.Len()) }
+
 // closeGrace is how long clients have to take the error that ends their answers, and the last decisions to be stored.
 const closeGrace = 2 * time.Second
 

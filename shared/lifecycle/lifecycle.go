@@ -24,11 +24,22 @@ type Service interface {
 	Stop(ctx context.Context) error
 }
 
+// Busy is a service that can say what its Stop waits for, such as "3 answers"; "" is nothing in particular. It is called while Stop runs.
+type Busy interface {
+	Busy() string
+}
+
 // Named is a service with its name for logs and errors.
 type Named struct {
 	Name    string
 	Service Service
 }
+
+// How long a stop may take without a word, and how often there is one afterwards.
+const (
+	quietStop = time.Second
+	stopWord  = 10 * time.Second
+)
 
 // hardLimit bounds the second phase of each service: cancelled work must return by then.
 const hardLimit = 5 * time.Second
@@ -61,9 +72,12 @@ func Run(ctx context.Context, log *slog.Logger, soft time.Duration, fail <-chan 
 func stop(ctx context.Context, log *slog.Logger, soft time.Duration, services []Named) error {
 	ctx, cancel := context.WithTimeout(ctx, soft)
 	defer cancel()
+	if len(services) > 0 {
+		log.Info("stopping", slog.Duration("limit", soft))
+	}
 	var errs []error
 	for _, s := range slices.Backward(services) {
-		if err := stopOne(ctx, s); err != nil {
+		if err := stopOne(ctx, log, s); err != nil {
 			errs = append(errs, err)
 			continue
 		}
@@ -72,8 +86,8 @@ func stop(ctx context.Context, log *slog.Logger, soft time.Duration, services []
 	return errors.Join(errs...)
 }
 
-// stopOne gives a service the rest of the soft limit, and at least a moment when an earlier one used it up.
-func stopOne(ctx context.Context, s Named) error {
+// stopOne gives a service the rest of the soft limit, and at least a moment when an earlier one used it up. It says what is waited for.
+func stopOne(ctx context.Context, log *slog.Logger, s Named) error {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < time.Second {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), time.Second)
@@ -81,15 +95,34 @@ func stopOne(ctx context.Context, s Named) error {
 	}
 	done := make(chan error, 1)
 	go func() { done <- s.Service.Stop(ctx) }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("stopping %s: %w", s.Name, err)
+	late := afterSoft(ctx)
+	word := time.NewTimer(quietStop)
+	defer word.Stop()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				return fmt.Errorf("stopping %s: %w", s.Name, err)
+			}
+			return nil
+		case <-late:
+			return fmt.Errorf("stopping %s: %w", s.Name, ErrStuck)
+		case <-word.C:
+			word.Reset(stopWord)
+			logWait(ctx, log, s)
 		}
-		return nil
-	case <-afterSoft(ctx):
-		return fmt.Errorf("stopping %s: %w", s.Name, ErrStuck)
 	}
+}
+
+func logWait(ctx context.Context, log *slog.Logger, s Named) {
+	attrs := []slog.Attr{slog.String("service", s.Name)}
+	if b, ok := s.Service.(Busy); ok && b.Busy() != "" {
+		attrs = append(attrs, slog.String("for", b.Busy()))
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		attrs = append(attrs, slog.Duration("left", max(0, time.Until(deadline)).Round(time.Second)))
+	}
+	log.LogAttrs(ctx, slog.LevelInfo, "stopping: waiting", attrs...)
 }
 
 // ErrStuck says that a service did not return although its work was cancelled.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -113,6 +114,41 @@ func TestRunReportsEveryStopError(t *testing.T) {
 	err := lifecycle.Run(ctx, quiet, time.Second, nil, a.named(), b.named())
 	require.ErrorIs(t, err, errPart)
 	require.ErrorIs(t, err, errOther)
+}
+
+// busy is a part that says what it waits for.
+type busy struct{ *part }
+
+func (busy) Busy() string { return "3 answers" }
+
+// R-468: a stop that takes its time says what it waits for, and how long it will; a quick one is quiet.
+func TestStopSaysWhatItWaitsFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out strings.Builder // written to by the goroutine of Run, which is this one
+		log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}}))
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		slow := func(context.Context) error {
+			time.Sleep(15 * time.Second) //nolint:forbidigo // time of the bubble
+			return nil
+		}
+		j := &journal{}
+		door := lifecycle.Named{Name: "door", Service: busy{&part{journal: j, name: "door", stop: slow}}}
+		quick, other := &part{journal: j, name: "quick"}, &part{journal: j, name: "other", stop: slow}
+		require.NoError(t, lifecycle.Run(ctx, log, time.Minute, nil, other.named(), quick.named(), door))
+		require.Equal(t, `level=INFO msg=stopping limit=1m0s
+level=INFO msg="stopping: waiting" service=door for="3 answers" left=59s
+level=INFO msg="stopping: waiting" service=door for="3 answers" left=49s
+level=INFO msg="stopping: waiting" service=other left=44s
+level=INFO msg="stopping: waiting" service=other left=34s
+`, out.String())
+	})
 }
 
 // R-388: running work gets the soft limit, which the services share; one that comes late still gets a moment.
