@@ -24,7 +24,6 @@ func withServer(t *testing.T, upstream, server, nats string, vars map[string]str
 server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, %s}
 nats: {store_dir: "%s/nats", %s}
 sessions: {database: "sqlite:%s/hydrallm.db"}
-web: {enabled: false}
 providers: [{id: p, url: "%s/v1", key: k}]
 upstreams: [{id: u, provider: p, model: real}]
 models: [{name: m, upstreams: [u]}]
