@@ -23,9 +23,7 @@ help: ## list the targets
 
 .PHONY: run
 run: ## run the gateway in one process; without any configuration it is a demo with a mock upstream
-	@command=serve; [ -e config.yaml ] || [ -e .env ] || \
-		[ -n "$$CONFIG_PATH$$GEMINI_KEYS$$GROQ_KEYS$$CEREBRAS_KEYS$$OLLAMA_BASE_URL" ] || command=demo; \
-	go build -o bin/hydrallm ./services/hydrallm/cmd/hydrallm && exec bin/hydrallm $$command $(ARGS)
+	@go build -o bin/hydrallm ./services/hydrallm/cmd/hydrallm && exec bin/hydrallm serve --or-demo $(ARGS)
 
 .PHONY: test
 test: ## vet and test every module with the race detector

@@ -78,7 +78,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 	require.NoError(t, g.ingress.Stop(t.Context()), "stopping is idempotent")
 }
 
-// Before the port closes, /readyz says for a while that the gateway is not ready. It serves on meanwhile.
+// before the port closes, /readyz says for a while that the gateway is not ready. It serves on meanwhile.
 func TestStopTellsFirst(t *testing.T) {
 	t.Parallel()
 	g := setup(t, func(c *ingress.Config) { c.StopPause = time.Hour })
@@ -106,7 +106,7 @@ func TestStopTellsFirst(t *testing.T) {
 	require.GreaterOrEqual(t, time.Since(begun), 50*time.Millisecond)
 }
 
-// Beyond the limit of connections, requests are refused in a way that clients understand, and health checks are answered.
+// beyond the limit of connections, requests are refused in a way that clients understand, and health checks are answered.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
 	g := setup(t, func(c *ingress.Config) { c.MaxConns = 1 })

@@ -5,9 +5,12 @@ import (
 	"strings"
 )
 
+// FromEnvironment is the Source of a configuration without a file.
+const FromEnvironment = "environment"
+
 // Config is a whole, resolved configuration. It may be shared between goroutines, none of which changes it.
 type Config struct {
-	Source string // absolute path of the file, or "environment"
+	Source string // absolute path of the file, or FromEnvironment
 
 	Server     Server
 	Providers  []Provider
@@ -48,9 +51,18 @@ func lookup[T any](list []T, index map[string]int, key string) (T, bool) {
 // file tries a local Ollama.
 func (c *Config) Empty() bool { return c.bare || len(c.Providers) == 0 }
 
-// EmptyHint tells what to do about an empty configuration.
-const EmptyHint = "no provider is configured: set GEMINI_KEYS, GROQ_KEYS, CEREBRAS_KEYS or OLLAMA_BASE_URL, " +
-	"or name a configuration file in CONFIG_PATH"
+// EmptyHint tells what to do about an empty configuration. It is "" for others.
+func (c *Config) EmptyHint() string {
+	switch {
+	case c.bare:
+		return "nothing is configured, so that only a local Ollama at its usual address is asked: set GEMINI_API_KEY, GROQ_API_KEY, OPENAI_API_KEY or the " +
+			"like, or OLLAMA_BASE_URL, or write a config.yaml. hydrallm demo shows the gateway without any of them"
+	case c.Empty():
+		return "the file has no providers: there is nothing to answer requests"
+	default:
+		return ""
+	}
+}
 
 // Secrets gives every secret of the configuration in clear, for scrubbing text that comes from elsewhere. It may hold duplicates.
 func (c *Config) Secrets() []string {

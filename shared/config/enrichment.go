@@ -52,7 +52,7 @@ func (w *Web) settings() []setting {
 		key("backend", oneOf(&w.Backend, "inprocess", "mcp"), "inprocess", "who fetches and searches").env("WEB_BACKEND"),
 		key("mcp", mapping(
 			key("url", web(&m.URL), "", "its address").env("SEARCH_MCP_URL"),
-			key("token", secret(&m.Token), "", "bearer token for it").env("SEARCH_MCP_TOKEN"),
+			key("token", credential(&m.Token), "", "bearer token for it").env("SEARCH_MCP_TOKEN"),
 			key("fallback", boolean(&m.Fallback), "true", "does the work in process when it fails").env("SEARCH_MCP_FALLBACK"),
 			key("timeout", positive(&m.Timeout), "30s", "for one call of it"),
 		), "", "a server that speaks MCP over streamable HTTP, for `backend: mcp`"),
@@ -86,7 +86,7 @@ func (w *Web) readEngines(n node) {
 	w.Engines = map[string]string{}
 	n.pairs(func(key, value node) {
 		if !slices.Contains(engines(), key.Value) {
-			value.warn("unknown search engine, ignored%s", suggestion(key.Value, engines()))
+			value.warn("unknown search engine, ignored%s (known: %s)", suggestion(key.Value, engines()), strings.Join(engines(), ", "))
 			return
 		}
 		var base string
@@ -112,7 +112,7 @@ func (doc *document) checkWeb() {
 		where, known := address[engine]
 		switch {
 		case !known:
-			doc.warn("web.search", "there is no search engine %q, ignored%s", short(engine), suggestion(engine, engines()))
+			doc.warn("web.search", "there is no search engine %q, ignored%s (known: %s)", short(engine), suggestion(engine, engines()), strings.Join(engines(), ", "))
 		case where == "":
 			doc.warn("web.search", "the search engine %s has no address, ignored", engine)
 		}

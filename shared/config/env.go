@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"github.com/joho/godotenv"
 )
@@ -16,7 +17,9 @@ import (
 // Environment is where a configuration comes from.
 type Environment struct {
 	Dir    string                      // working directory
+	File   string                      // that the command line names; "" = the one that Load looks for
 	Lookup func(string) (string, bool) // environment variables
+	Names  func() []string             // of all variables; nil = unknown
 }
 
 // Process is the environment of this process.
@@ -25,10 +28,16 @@ func Process() (Environment, error) {
 	if err != nil {
 		return Environment{}, fmt.Errorf("finding the working directory: %w", err)
 	}
-	return Environment{Dir: dir, Lookup: os.LookupEnv}, nil
+	return Environment{Dir: dir, Lookup: os.LookupEnv, Names: func() []string {
+		names := os.Environ()
+		for i, assignment := range names {
+			names[i], _, _ = strings.Cut(assignment, "=")
+		}
+		return names
+	}}, nil
 }
 
-// withDotenv adds the variables of the .env file in the working directory that are not set.
+// withDotenv adds the variables of the .env file in the working directory that are not set. Set to nothing is not set.
 func (e Environment) withDotenv() (Environment, error) {
 	data, err := readFile(filepath.Join(e.Dir, ".env"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -37,50 +46,42 @@ func (e Environment) withDotenv() (Environment, error) {
 	if err != nil {
 		return e, fmt.Errorf("reading .env: %w", err)
 	}
-	vars, err := godotenv.UnmarshalBytes(bytes.TrimPrefix(data, []byte("\ufeff")))
-	if err != nil {
-		return e, errors.New("reading .env: it is not a list of NAME=value lines") // the parser's error may show a value
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	vars, err := godotenv.UnmarshalBytes(data)
+	if err != nil { // the parser's error may show a value
+		return e, fmt.Errorf("reading %s: line %d is no NAME=value", filepath.Join(e.Dir, ".env"), brokenLine(data))
 	}
-	outer := e.Lookup
+	outer := e
 	e.Lookup = func(name string) (string, bool) {
-		if v, ok := outer(name); ok {
-			return v, true
+		v, ok := outer.Lookup(name)
+		if more, there := vars[name]; there && strings.TrimSpace(v) == "" {
+			return more, true
 		}
-		v, ok := vars[name]
 		return v, ok
+	}
+	if outer.Names != nil {
+		e.Names = func() []string { return slices.AppendSeq(outer.Names(), maps.Keys(vars)) }
 	}
 	return e, nil
 }
 
-// readVariables takes the variables of all settings that have one. idle says that nothing reads these settings yet.
-func (r *reader) readVariables(all []setting, idle bool) {
-	for _, s := range all {
-		idle := idle || s.isIdle
-		if !s.kind.list {
-			r.readVariables(s.kind.fields, idle)
-		}
-		if n, ok := r.variable(s.variable); ok {
-			if idle {
-				n.warn(noEffect)
-			}
-			s.fromText(n)
+// brokenLine is the number of the line of a .env file with which it becomes unreadable: the last one before which all is well.
+func brokenLine(data []byte) int {
+	lines := bytes.SplitAfter(data, []byte("\n"))
+	for good := len(lines) - 1; good > 0; good-- {
+		data = data[:len(data)-len(lines[good])]
+		if _, err := godotenv.UnmarshalBytes(data); err == nil {
+			return good + 1
 		}
 	}
-}
-
-// readDataDir moves what is stored to another directory.
-func (doc *document) readDataDir(r *reader) {
-	n, ok := r.variable("DATA_DIR")
-	if !ok {
-		return
-	}
-	dir := strings.TrimSpace(n.Value)
-	doc.Sessions.Database = Secret("sqlite:" + filepath.Join(dir, "hydrallm.db"))
-	doc.NATS.StoreDir = filepath.Join(dir, "nats")
+	return 1
 }
 
 // variable gives the value of an environment variable, whose name may also be in lower case. One that is blank counts as not set.
 func (r *reader) variable(name string) (n node, ok bool) {
+	if name == "" {
+		return node{}, false
+	}
 	for _, spelling := range []string{name, strings.ToLower(name)} {
 		if v, set := r.lookup(spelling); set && strings.TrimSpace(v) != "" {
 			return node{Node: scalar(v, 0), r: r, path: name, literal: true}, true
@@ -89,79 +90,61 @@ func (r *reader) variable(name string) (n node, ok bool) {
 	return node{}, false
 }
 
-// quickStart builds a configuration from the environment alone.
-func (e Environment) quickStart() (*Config, []Finding, error) {
-	r := &reader{findings: newFindings(""), lookup: e.Lookup}
-	doc := newDocument("environment", r.findings)
-	doc.Server.Port = portWithoutFile
-	doc.readDataDir(r)
-	r.readVariables(doc.settings(), false)
-	doc.applyServer(r)
-	doc.bare = true
-	for _, id := range presetIDs() {
-		doc.addPreset(r, id)
-	}
-	return doc.finish()
-}
-
-// addPreset adds a well-known provider when the environment has keys or an address for it. A local Ollama is always there: it is the final
-// fallback of automatic routing.
-func (doc *document) addPreset(r *reader, id string) {
-	pre := presets[id]
-	p := newProviderEntry(id)
-	setDefaults(p.settings())
-	p.ID = id
-	read := func(suffix, key string, fn func(node)) {
-		if n, ok := r.variable(pre.env + suffix); ok {
-			doc.lines[join(id, key)] = 0
-			fn(n)
+// firstVariable is variable for one that has several names.
+func (r *reader) firstVariable(names []string) (n node, ok bool) {
+	for _, name := range names {
+		if n, ok = r.variable(name); ok {
+			return n, ok
 		}
 	}
-	read("_KEYS", "keys", func(n node) { n.words(p.addKey) })
-	if !pre.pooled {
-		read("_BASE_URL", "url", web(&p.URL).read)
-		if len(p.Keys) == 1 { // the password of a local engine, which has no cooldowns
-			p.key, p.Keys = p.Keys[0].Value, nil
-		}
-	}
-	read("_TIMEOUT", "headers_timeout", whole(&p.HeadersTimeout, time.Second, 1).read)
-	if id == "gemini" {
-		p.readDefaultModels(r)
-	}
-	configured := len(p.Keys) > 0 || p.key != "" || p.URL != ""
-	if configured {
-		doc.bare = false
-	}
-	if configured || id == "ollama" {
-		doc.providers = append(doc.providers, p)
-	}
+	return node{}, false
 }
 
-// readDefaultModels takes the models for automatic routing, which the environment knows for the provider of large requests only.
-func (p *providerEntry) readDefaultModels(r *reader) {
-	if n, ok := r.variable("DEFAULT_FREE_MODEL"); ok {
-		text(&p.DefaultModels.Free).read(n)
-	}
-	if n, ok := r.variable("DEFAULT_PREMIUM_MODEL"); ok {
-		text(&p.DefaultModels.Premium).read(n)
-	}
+// clientKeyVariables hold the keys of clients.
+func clientKeyVariables() []string {
+	return []string{"CLIENT_API_KEYS", "CLIENT_API_KEY", "HYDRALLM_CLIENT_KEYS", "HYDRALLM_CLIENT_KEY"}
 }
 
-// applyServer takes what the environment may give beside a file: the admin key, if the file has none, and the debug switch.
+// applyServer takes what the environment may give beside a file: the keys of the gateway itself, if the file has none, and the debug switch.
 func (doc *document) applyServer(r *reader) {
+	s := &doc.Server
 	if n, ok := r.variable("ADMIN_API_KEY"); ok {
 		var key Secret
-		secret(&key).read(n)
+		credential(&key).read(n)
 		switch {
-		case doc.Server.AdminKey == "":
-			doc.Server.AdminKey = key
-		case doc.Server.AdminKey != key:
+		case s.AdminKey == "":
+			s.AdminKey = key
+		case s.AdminKey != key:
 			doc.warn("server.admin_key", "ADMIN_API_KEY is ignored: the file has another key")
+		}
+	}
+	if n, ok := r.firstVariable(clientKeyVariables()); ok {
+		var keys []Secret
+		listOf(&keys, "", node.credential).read(n)
+		switch {
+		case !doc.given("server.client_keys"):
+			s.ClientKeys = keys
+		case !slices.Equal(s.ClientKeys, keys):
+			doc.warn("server.client_keys", "%s is ignored: the file has other keys", n.path)
 		}
 	}
 	if n, ok := r.variable("DEBUG"); ok {
 		var debug bool
 		boolean(&debug).read(n)
-		doc.Server.Debug = doc.Server.Debug || debug
+		s.Debug = s.Debug || debug
+	}
+}
+
+// checkUnused names the variables that count in a start without a file, and do not beside one.
+func (doc *document) checkUnused(r *reader) {
+	var unused []string
+	for _, name := range doc.variables() {
+		n, set := r.variable(name)
+		if set && !r.used[n.path] && !r.used[strings.ToLower(n.path)] {
+			unused = append(unused, name)
+		}
+	}
+	if len(unused) > 0 {
+		doc.warnAt(1, "", "of the environment these have no effect beside a file, unless it names them as ${NAME}: %s", strings.Join(unused, ", "))
 	}
 }

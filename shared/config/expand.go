@@ -9,8 +9,8 @@ import (
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expanded gives text in which ${NAME} stands for an environment variable, whole or embedded. An unset variable is an error that names it
-// (R-185, C-34). A "$" without a brace is itself. What a variable holds is not expanded again.
+// expanded gives text in which ${NAME} stands for an environment variable, whole or embedded, and ${NAME:-text} for text when the variable is unset
+// or empty. Without a text an unset variable is an error that names it (R-185, C-34). A "$" without a brace is itself. What a variable holds is not expanded again.
 func (n node) expanded() (string, bool) {
 	s, ok := n.text()
 	if !ok || n.literal {
@@ -24,11 +24,16 @@ func (n node) expanded() (string, bool) {
 			return strings.TrimSpace(b.String()), ok
 		}
 		name, after, closed := strings.Cut(rest, "}")
+		name, otherwise, optional := strings.Cut(name, ":-")
 		if !closed || !variable.MatchString(name) {
 			n.fail("has ${ without the name of a variable and a closing brace") // shows nothing: it may be part of a secret
 			return "", false
 		}
 		value, set := n.r.lookup(name)
+		n.r.used[name] = true
+		if optional && value == "" {
+			value, set = otherwise, true
+		}
 		if !set {
 			n.fail("the environment variable %s is not set", short(name))
 			ok = false
@@ -61,12 +66,4 @@ func (n node) secret() (Secret, bool) {
 		return "", false
 	}
 	return Secret(s), true
-}
-
-func secret(p *Secret) kind {
-	return kind{name: "text", expands: true, read: func(n node) {
-		if s, ok := n.secret(); ok {
-			*p = s
-		}
-	}}
 }

@@ -64,7 +64,18 @@ var errorCases = map[string]struct {
 	"breaker of both kinds":    {"resilience: {breaker: {channel: {failures: 3, consecutive: 5}}}", []string{"1: resilience.breaker.channel: takes either consecutive, or failures within a window"}},
 	"breaker of half a kind":   {"resilience: {breaker: {provider: {failures: 3}}}", []string{"1: resilience.breaker.provider: needs both failures and window"}},
 
-	// What can't work, although each part of it is fine.
+	// R-445: what would send requests elsewhere.
+	"another word for url":  {"providers:\n- id: openai\n  base_url: http://h\n  key: k", []string{"3: providers[0].base_url: unknown field: did you mean url? Ignored, it would send requests elsewhere"}},
+	"other words for keys":  {"providers:\n- {id: openai, api_key: secret-word}\n- {id: groq, apiKey: secret-word}\n- {id: mistral, API-Keys: [secret-word]}", []string{"2: providers[0].api_key: unknown field: did you mean key? Ignored, it would send requests elsewhere", "3: providers[1].apiKey: unknown field: did you mean key? Ignored, it would send requests elsewhere", "4: providers[2].API-Keys: unknown field: did you mean keys? Ignored, it would send requests elsewhere"}},
+	"slips of such words":   {"providers:\n- {id: openai, ulr: http://h, dialekt: openai}", []string{"2: providers[0].ulr: unknown field: did you mean url? Ignored, it would send requests elsewhere", "2: providers[0].dialekt: unknown field: did you mean dialect? Ignored, it would send requests elsewhere"}},
+	"a slip of a known id":  {"providers: [{id: gorq, keys: [k]}, {id: corp, key: k}]", []string{`1: providers[0].id: "gorq" is no well-known id and has no url: did you mean groq?`, "1: providers[1].url: is missing"}},
+	"a file of LiteLLM":     {"model_list:\n- model_name: m\nlitellm_settings: {}", []string{"1: model_list: this is a configuration of LiteLLM: hydrallm import, which is not part of this version yet, will turn it into providers, upstreams and models"}},
+	"a slip of a reference": {"providers: [{id: groq, key: k}]\nupstreams: [{id: u, provider: gorq, model: m}]", []string{`2: upstreams[0].provider: there is no provider "gorq": did you mean groq?`}},
+	"a slip of a word":      {"log: {level: wran}\nproviders: [{id: groq, dialect: opneai, tier: premum}]", []string{`1: log.level: must be one of debug, info, warn, error (got "wran"): did you mean warn?`, `2: providers[0].dialect: must be one of openai, gemini, ollama, anthropic, opencode, openclaw (got "opneai"): did you mean openai?`, `2: providers[0].tier: must be one of free, standard, premium, experimental, unknown (got "premum"): did you mean premium?`}},
+	"a fraction of a whole": {"server: {port: 1.5e0, max_body_bytes: 1.05e1}\nsessions: {max_sessions: 1e400}", []string{`1: server.port: must be a whole number from 1 to 65535 (got "1.5e0")`, `1: server.max_body_bytes: must be a whole number from 1 to 2147483647 (got "1.05e1")`, `2: sessions.max_sessions: must be a whole number from 0 to 2147483647 (got "1e400")`}},
+	"a whole beyond bounds": {"server: {port: 7e4}", []string{"1: server.port: must be from 1 to 65535 (got 70000)"}},
+
+	// R-440: what can't work, although each part of it is fine.
 	"copies of one server":          {"nats: {replicas: 3}", []string{"1: nats.replicas: the embedded server is alone, so that there can't be 3 copies: set nats.url to a cluster, or leave replicas out"}},
 	"an alias of itself":            {"routing:\n  aliases:\n    a: a", []string{"3: routing.aliases.a: leads in a circle: a -> a"}},
 	"aliases in a circle":           {"routing:\n  aliases:\n    a: B\n    b: c\n    c: A\n    d: a", []string{"3: routing.aliases.a: leads in a circle: a -> B -> c -> A", "4: routing.aliases.b: leads in a circle: b -> c -> A -> B", "5: routing.aliases.c: leads in a circle: c -> A -> B -> c", "6: routing.aliases.d: leads in a circle: d -> a -> B -> c -> A"}},
@@ -131,7 +142,9 @@ var errorCases = map[string]struct {
 	"unset server":             {`nats: {url: "${NOT_THERE}", credentials: "${NOT_CRED}"}`, []string{"1: nats.url: the environment variable NOT_THERE is not set", "1: nats.credentials: the environment variable NOT_CRED is not set"}},
 	"unset search server":      {`web: {mcp: {url: "${NOT_THERE}", token: "${NOT_TOKEN}"}}`, []string{"1: web.mcp.url: the environment variable NOT_THERE is not set", "1: web.mcp.token: the environment variable NOT_TOKEN is not set"}},
 	"a brace that stays open":  {`server: {admin_key: "secret-word${X"}`, []string{"1: server.admin_key: has ${ without the name of a variable and a closing brace"}},
-	"a default like in shells": {`server: {admin_key: "${X:-secret-word}"}`, []string{"1: server.admin_key: has ${ without the name of a variable and a closing brace"}},
+	"a default without a name": {`server: {admin_key: "${:-secret-word}"}`, []string{"1: server.admin_key: has ${ without the name of a variable and a closing brace"}},
+	"a default without an end": {`server: {admin_key: "${X:-secret-word"}`, []string{"1: server.admin_key: has ${ without the name of a variable and a closing brace"}},
+	"another default":          {`server: {admin_key: "${X-secret-word}"}`, []string{"1: server.admin_key: has ${ without the name of a variable and a closing brace"}},
 
 	// YAML itself (R-187).
 	"broken YAML":              {"server: {port: 1}\nmodels: [{name: m\nx: y", []string{"2: broken YAML in line 2: did not find expected ',' or '}'"}},
@@ -201,6 +214,22 @@ var warningCases = map[string]struct {
 			"6: providers[0].default_models.fre: unknown field, ignored: did you mean free?",
 		},
 	},
+	"slips of values": {
+		strings.NewReplacer("real-a", "real-a, think_tags: spilt", "[a1]", "[a1, a-1]").Replace(one) + "routing: {fast: [gorq], large: gemni}\nweb: {search: [bing], engines: {bign: http://h}}",
+		[]string{
+			`3: upstreams[0].think_tags: must be off, split or strip (got "spilt"), off is used: did you mean split?`, `4: models[0].upstreams[1]: there is no upstream "a-1", ignored: did you mean a1?`,
+			`5: routing.fast: there is no provider "gorq": did you mean groq?`, `5: routing.large: there is no provider "gemni": did you mean gemini?`,
+			"6: web: has no effect yet", "6: web.engines.bign: unknown search engine, ignored: did you mean bing? (known: duckduckgo, bing, openserp, searxng)",
+		},
+	},
+	"other words": {
+		"server: {host: localhost, api_keys: [k], master_key: k}\nproviders: [{id: groq, key: k, name: x, timeout: 3s, maxConcurrency: 3}]",
+		[]string{
+			"1: server.api_keys: unknown field, ignored: did you mean client_keys?", "1: server.master_key: unknown field, ignored: did you mean admin_key?",
+			"2: providers[0].name: unknown field, ignored: did you mean id?", "2: providers[0].timeout: unknown field, ignored: did you mean request_timeout?",
+			"2: providers[0].maxConcurrency: unknown field, ignored: did you mean max_concurrency?",
+		},
+	},
 	"no effect yet": {
 		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  max_chars: 3\nmodels: [{name: m, upstreams: [], pipeline: true}]",
 		[]string{
@@ -233,7 +262,7 @@ var warningCases = map[string]struct {
 	"unknown section":              {one + "colours: {}", []string{"5: colours: unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)"}},
 	"unknown think mode": {
 		strings.Replace(one, "real-a", "real-a, think_tags: sometimes", 1),
-		[]string{`3: upstreams[0].think_tags: must be off, split or strip (got "sometimes"): off is used`},
+		[]string{`3: upstreams[0].think_tags: must be off, split or strip (got "sometimes"), off is used`},
 	},
 	"stream in a patch": {
 		strings.Replace(one, "[a1]", "[a1], patch: {stream: true}", 1),
@@ -265,7 +294,7 @@ var warningCases = map[string]struct {
 	},
 	"routing to nowhere":    {"routing: {priority: [groq, nope], fast: [nope2], large: nope3, final_fallback: nope4}", []string{`1: routing.priority: there is no provider "nope"`, `1: routing.fast: there is no provider "nope2"`, `1: routing.large: there is no provider "nope3"`, `1: routing.final_fallback: there is no provider "nope4"`}},
 	"repeated in a list":    {`routing: {fast: [groq, "", groq]}`, []string{"1: routing.fast[1]: empty, ignored", "1: routing.fast[2]: the same again, ignored"}},
-	"search engines":        {"web: {search: [bing, altavista, searxng], engines: {lycos: x}}", []string{"1: web: has no effect yet", "1: web.engines.lycos: unknown search engine, ignored (known: bing, duckduckgo, openserp, searxng)", `1: web.search: there is no search engine "altavista", ignored (known: bing, duckduckgo, openserp, searxng)`, "1: web.search: the search engine searxng has no address, ignored"}}, // R-258
+	"search engines":        {"web: {search: [bing, altavista, searxng], engines: {lycos: x}}", []string{"1: web: has no effect yet", "1: web.engines.lycos: unknown search engine, ignored (known: duckduckgo, bing, openserp, searxng)", `1: web.search: there is no search engine "altavista", ignored (known: duckduckgo, bing, openserp, searxng)`, "1: web.search: the search engine searxng has no address, ignored"}}, // R-258
 	"a variable in a name":  {strings.Replace(one, "real-a", `"${MODEL}"`, 1), []string{"3: upstreams[0].model: variables are not replaced here: they are in addresses, paths, keys and headers"}},
 	"open and in debug":     {"log: {}\nserver: {debug: true}", []string{"2: server.client_keys: there are no client keys although host 0.0.0.0 is not only this machine: whoever can connect can use the providers", "2: server.debug: debug without an admin key on host 0.0.0.0: whoever can connect can use the admin routes"}}, // R-382
 	"open to this machine":  {"log: {}\nserver: {host: localhost, debug: true}", nil},

@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// words calls fn for each item of a list of text. The list may also be one text: separated by commas, or a JSON array, so that one
+// words calls fn for each item of a list of text. The list may also be one text: separated by commas or line ends, or a JSON array, so that one
 // environment variable can hold it.
 func (n node) words(fn func(node)) {
 	if n.Kind != yaml.ScalarNode {
@@ -19,13 +19,25 @@ func (n node) words(fn func(node)) {
 	if !ok || s == "" {
 		return
 	}
-	list := strings.Split(s, ",")
-	if strings.HasPrefix(s, "[") {
-		list = nil
+	s = strings.TrimLeftFunc(s, unseen)
+	if bare := unquoted(s); bare != s { // as files of variables keep them
+		n.warn("the quotes around it are left out")
+		s = bare
+	}
+	var list []string
+	switch lines := strings.FieldsFunc(s, lineEnd); {
+	case strings.HasPrefix(s, "["):
 		if json.Unmarshal([]byte(s), &list) != nil {
 			n.fail("begins like a JSON array, but is no array of strings")
 			return
 		}
+	case len(lines) > 1:
+		n.warn("line ends separate its entries: put commas between them")
+		for _, line := range lines {
+			list = append(list, strings.Split(strings.TrimSuffix(strings.TrimSpace(line), ","), ",")...)
+		}
+	default:
+		list = strings.Split(s, ",")
 	}
 	for i, word := range list {
 		item := n.child(scalar(word, n.Line), "["+strconv.Itoa(i)+"]")
@@ -33,6 +45,8 @@ func (n node) words(fn func(node)) {
 		fn(item)
 	}
 }
+
+func lineEnd(c rune) bool { return c == '\n' || c == '\r' }
 
 // list is a list of text.
 func list(p *[]string) kind {

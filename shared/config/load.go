@@ -16,7 +16,7 @@ import (
 // maxFile is the largest configuration file, and the largest .env file, in bytes.
 const maxFile = 1 << 20
 
-// Load reads the file that CONFIG_PATH names, else config.yaml in the working directory, else the environment alone. The warnings are
+// Load reads the file that e or CONFIG_PATH names, else config.yaml or config.yml in the working directory, else the environment alone. The warnings are
 // there also with an error. The error is an *InvalidError where it is about what the configuration holds.
 func Load(e Environment) (*Config, []Finding, error) {
 	e, err := e.withDotenv()
@@ -28,22 +28,40 @@ func Load(e Environment) (*Config, []Finding, error) {
 		return nil, nil, err
 	}
 	data, err := readFile(path)
-	switch {
-	case err == nil:
-		return e.Parse(path, data)
-	case errors.Is(err, fs.ErrNotExist) && !named:
-		return e.quickStart()
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil, fmt.Errorf("reading the configuration file that CONFIG_PATH names: %w", err) // names the absolute path
-	default:
-		return nil, nil, fmt.Errorf("reading the configuration file: %w", err)
+	if errors.Is(err, fs.ErrNotExist) && !named {
+		path = strings.TrimSuffix(path, ".yaml") + ".yml"
+		if data, err = readFile(path); errors.Is(err, fs.ErrNotExist) {
+			return e.quickStart()
+		}
 	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the configuration file: %w%s", err, otherEnding(path)) // names the absolute path
+	}
+	c, warnings, err := e.Parse(path, data)
+	if other := otherEnding(path); other != "" && !named {
+		warnings = append(warnings, Finding{File: path, Message: "is used" + other})
+	}
+	return c, warnings, err
+}
+
+// otherEnding tells, at the end of a message, that beside path there is a file that differs only in the spelling of .yaml.
+func otherEnding(path string) string {
+	other := strings.TrimSuffix(path, ".yaml") + ".yml"
+	if base, ok := strings.CutSuffix(path, ".yml"); ok {
+		other = base + ".yaml"
+	}
+	if _, err := os.Stat(other); err != nil {
+		return ""
+	}
+	return ", and there is " + other
 }
 
 // file is the absolute path of the file to read. named says whether it must be there.
 func (e Environment) file() (path string, named bool, err error) {
-	path, _ = e.Lookup("CONFIG_PATH")
-	path = strings.TrimSpace(path)
+	if path = e.File; path == "" {
+		path, _ = e.Lookup("CONFIG_PATH")
+		path = strings.TrimSpace(path)
+	}
 	if named = path != ""; !named {
 		path = "config.yaml"
 	}
@@ -71,7 +89,7 @@ func readFile(path string) ([]byte, error) {
 
 // Parse reads a configuration from the text of a file. path is for messages and for Source.
 func (e Environment) Parse(path string, data []byte) (*Config, []Finding, error) {
-	r := &reader{findings: newFindings(path), lookup: e.Lookup}
+	r := &reader{findings: newFindings(path), lookup: e.Lookup, used: map[string]bool{}}
 	doc := newDocument(path, r.findings)
 	root, ok := r.parse(data)
 	if !ok {
@@ -82,6 +100,7 @@ func (e Environment) Parse(path string, data []byte) (*Config, []Finding, error)
 		root.fields(doc.settings())
 	}
 	doc.applyServer(r)
+	doc.checkUnused(r)
 	return doc.finish()
 }
 

@@ -25,9 +25,9 @@ type reference struct{ id, path string }
 
 func (m *modelEntry) settings() []setting {
 	return []setting{
-		key("name", name(&m.Name), "", "unique name, compared exactly. It may hold slashes and colons").must(),
+		key("name", name(&m.Name), "", "unique name, compared exactly. It may hold slashes and colons").must().not("id", "modelname", "alias"),
 		key("upstreams", kind{name: "list of ids", read: m.readUpstreams}, "", "in order of priority. An unknown id is left out with a warning; "+
-			"a model without any upstream is not listed and gets 404").must(),
+			"a model without any upstream is not listed and gets 404").must().not("backends", "targets", "deployments"),
 		key("patch", patch(&m.Patch), "{}", "merged last, see [patches](#patches)"),
 		key("pipeline", boolean(&m.Pipeline), "false", "`true`: system block, sessions and text from the web apply to this model as they do to "+
 			"automatic routing").idle(),
@@ -52,7 +52,7 @@ func (doc *document) addModel(m *modelEntry) {
 		case seen[ref.id]:
 			doc.warn(ref.path, "upstream %q again, ignored", short(ref.id))
 		case !known:
-			doc.warn(ref.path, "there is no upstream %q, ignored", short(ref.id))
+			doc.warn(ref.path, "there is no upstream %q, ignored%s", short(ref.id), suggestion(ref.id, sortedKeys(doc.upstreamAt)))
 		default:
 			seen[ref.id] = true
 			m.Upstreams = append(m.Upstreams, ref.id)

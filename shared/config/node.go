@@ -12,6 +12,7 @@ import (
 type reader struct {
 	*findings
 	lookup func(string) (string, bool) // environment variables
+	used   map[string]bool             // those that the file names
 	visits int
 }
 

@@ -6,14 +6,15 @@ type preset struct {
 	urls    map[string]string // by dialect
 	key     string            // what a local engine takes for a key, or ""
 	pooled  bool              // wants keys, of which there may be many; they may also come later
-	env     string            // begins the names of its environment variables; "" = it has none
+	env     string            // begins the names of its environment variables
+	keys    []string          // further variables that hold its keys
 	models  DefaultModels     // for automatic routing until discovery has answered
 }
 
 // presets by provider id. Addresses of vendors are those of their documentation; local engines listen on their default ports. The default
 // models are what the vendors offered in November 2026; discovery corrects them.
 var presets = map[string]preset{
-	"gemini": {dialect: "openai", pooled: true, env: "GEMINI", urls: map[string]string{
+	"gemini": {dialect: "openai", pooled: true, env: "GEMINI", keys: []string{"GOOGLE_API_KEY", "GOOGLE_GENERATIVE_AI_API_KEY"}, urls: map[string]string{
 		"openai": "https://generativelanguage.googleapis.com/v1beta/openai",
 		"gemini": "https://generativelanguage.googleapis.com/v1beta",
 	}, models: DefaultModels{Free: "gemini-flash-latest", Premium: "gemini-2.5-pro"}},
@@ -35,16 +36,15 @@ var presets = map[string]preset{
 		"openai":   "http://localhost:18789/v1",
 	}},
 
-	// These are not part of the start without a file. They have what their ids say, for a file that names them.
-	"openai":     {dialect: "openai", urls: map[string]string{"openai": "https://api.openai.com/v1"}},
-	"anthropic":  {dialect: "anthropic", urls: map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.anthropic.com/v1"}},
-	"openrouter": {dialect: "openai", urls: map[string]string{"openai": "https://openrouter.ai/api/v1"}},
-	"deepseek":   {dialect: "openai", urls: map[string]string{"openai": "https://api.deepseek.com/v1", "anthropic": "https://api.deepseek.com/anthropic"}},
-	"mistral":    {dialect: "openai", urls: map[string]string{"openai": "https://api.mistral.ai/v1"}},
-	"minimax":    {dialect: "openai", urls: map[string]string{"openai": "https://api.minimax.io/v1", "anthropic": "https://api.minimax.io/anthropic"}},
-	"vllm":       {dialect: "openai", urls: map[string]string{"openai": "http://localhost:8000/v1", "anthropic": "http://localhost:8000"}},
-	"llamacpp":   {dialect: "openai", urls: map[string]string{"openai": "http://localhost:8080/v1", "anthropic": "http://localhost:8080"}},
-	"lmstudio":   {dialect: "openai", urls: map[string]string{"openai": "http://localhost:1234/v1", "anthropic": "http://localhost:1234"}},
+	"openai":     {dialect: "openai", env: "OPENAI", urls: map[string]string{"openai": "https://api.openai.com/v1"}},
+	"anthropic":  {dialect: "anthropic", env: "ANTHROPIC", urls: map[string]string{"anthropic": "https://api.anthropic.com", "openai": "https://api.anthropic.com/v1"}},
+	"openrouter": {dialect: "openai", env: "OPENROUTER", urls: map[string]string{"openai": "https://openrouter.ai/api/v1"}},
+	"deepseek":   {dialect: "openai", env: "DEEPSEEK", urls: map[string]string{"openai": "https://api.deepseek.com/v1", "anthropic": "https://api.deepseek.com/anthropic"}},
+	"mistral":    {dialect: "openai", env: "MISTRAL", urls: map[string]string{"openai": "https://api.mistral.ai/v1"}},
+	"minimax":    {dialect: "openai", env: "MINIMAX", urls: map[string]string{"openai": "https://api.minimax.io/v1", "anthropic": "https://api.minimax.io/anthropic"}},
+	"vllm":       {dialect: "openai", env: "VLLM", urls: map[string]string{"openai": "http://localhost:8000/v1", "anthropic": "http://localhost:8000"}},
+	"llamacpp":   {dialect: "openai", env: "LLAMACPP", urls: map[string]string{"openai": "http://localhost:8080/v1", "anthropic": "http://localhost:8080"}},
+	"lmstudio":   {dialect: "openai", env: "LMSTUDIO", urls: map[string]string{"openai": "http://localhost:1234/v1", "anthropic": "http://localhost:1234"}},
 }
 
 // Known says whether a provider id is one that brings settings of its own.
@@ -67,7 +67,10 @@ func (p *Provider) Agent() bool {
 	return false
 }
 
-// presetIDs is the order in which the environment is read, and the default priority.
+// presetIDs is the order in which a start without a file lists the well-known providers.
 func presetIDs() []string {
-	return []string{"gemini", "groq", "cerebras", "ollama", "opencode", "openclaw"}
+	return []string{
+		"gemini", "groq", "cerebras", "openai", "anthropic", "openrouter", "mistral", "deepseek", "minimax",
+		"vllm", "llamacpp", "lmstudio", "ollama", "opencode", "openclaw",
+	}
 }

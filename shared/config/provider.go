@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -56,32 +54,35 @@ func newProviderEntry(path string) *providerEntry {
 func (p *providerEntry) settings() []setting {
 	var k Key
 	return []setting{
-		key("id", name(&p.ID), "", "unique name. The ids below bring a preset along").must(),
+		key("id", name(&p.ID), "", "unique name. The ids below bring a preset along").must().not("name"),
 		key("dialect", oneOf(&p.Dialect, "openai", "gemini", "ollama", "anthropic", "opencode", "openclaw"), "",
 			"the protocol it speaks. Requests and answers are translated where it is not OpenAI's, see [dialects](#dialects)").
-			inherits("`openai`, unless the preset has another"),
+			inherits("`openai`, unless the preset has another").steering().not("type", "protocol", "api", "format"),
 		key("url", web(&p.URL), "", "base address with the version path, such as `https://routerai.ru/api/v1`. Slashes at the end don't matter. A bare "+
 			"host is completed with `/v1`, one of the dialect `gemini` with `/v1beta`; `anthropic` and `opencode` take the address of the server itself. "+
-			"No user, password or fragment").inherits("required, unless the preset has one"),
-		key("key", secret(&p.key), "", "the one key, sent as `Authorization: Bearer`. Empty: no credentials are sent"),
+			"No user, password or fragment").inherits("required, unless the preset has one").steering().
+			not("baseurl", "apibase", "apiurl", "endpoint", "address", "host", "server"),
+		key("key", credential(&p.key), "", "the one key, sent as `Authorization: Bearer`. Empty: no credentials are sent").
+			steering().not("apikey", "token", "apitoken", "secret", "auth"),
 		key("keys", kind{name: "list", list: true, expands: true, fields: k.settings(), read: func(n node) { n.words(p.addKey) }}, "",
 			"a pool of keys instead: each call takes one at random, and a key that fails rests (`resilience.cooldowns`). An entry is a key, or "+
-				"`{value: ..., tier: ...}`. Blanks and repetitions are ignored. Not together with `key`").inherits("none"),
+				"`{value: ..., tier: ...}`. Blanks and repetitions are ignored. Not together with `key`").inherits("none").
+			steering().not("apikeys", "tokens"),
 		key("tier", tier(&p.Tier), "unknown", "what its keys are worth; a key of the pool may have its own"),
 		key("max_concurrency", limit(&p.limit), "null", "calls at the same time to **each** of its upstreams, unless the upstream has its own limit. "+
-			"null and `0`: unlimited"),
+			"null and `0`: unlimited").not("concurrency", "maxparallel", "parallel"),
 		key("session_header", kind{name: "text or null", read: p.readSessionHeader}, "null", "name of a header that tells the provider which "+
 			"conversation a request belongs to. The gateway computes its value"),
 		key("think_tags", thinkTags(&p.ThinkTags), "off", "what happens to `<think>` blocks in answers: nothing, moved to `reasoning_content`, or "+
 			"removed. `true` is `split`, `false` is `off`"),
 		key("patch", patch(&p.Patch), "{}", "merged into the body of every request to it, see [patches](#patches)"),
-		key("headers", kind{name: "mapping of text", expands: true, read: p.readHeaders}, "{}", "headers that every request to it carries"),
+		key("headers", kind{name: "mapping of text", expands: true, read: p.readHeaders}, "{}", "headers that every request to it carries").not("extraheaders"),
 		key("default_models", mapping(
 			key("free", text(&p.DefaultModels.Free), "", "with keys that are not premium"),
 			key("premium", text(&p.DefaultModels.Premium), "", "with a premium key"),
 		), "", "models that automatic routing takes until the provider's own list is known"),
 		key("headers_timeout", positive(&p.HeadersTimeout), "", "own limit").inherits("that of `resilience`"),
-		key("request_timeout", positive(&p.RequestTimeout), "", "own limit").inherits("that of `resilience`"),
+		key("request_timeout", positive(&p.RequestTimeout), "", "own limit").inherits("that of `resilience`").not("timeout"),
 	}
 }
 
@@ -113,7 +114,7 @@ func (p *providerEntry) addKey(n node) {
 }
 
 func (k *Key) readValue(n node) {
-	v, ok := n.secret()
+	v, ok := n.credential()
 	if ok && v == "" {
 		n.warn("empty, ignored")
 	}
@@ -184,7 +185,11 @@ func (doc *document) addProvider(p *providerEntry) {
 	if p.URL == "" {
 		p.URL = pre.urls[p.Dialect]
 		if p.URL == "" && !doc.given(p.path+".url") {
-			doc.fail(p.path+".url", "is missing")
+			if meant := nearest(p.ID, sortedKeys(presets)); meant != "" && p.ID != "" {
+				doc.fail(p.path+".id", "%q is no well-known id and has no url: did you mean %s?", short(p.ID), meant)
+			} else {
+				doc.fail(p.path+".url", "is missing")
+			}
 		}
 	}
 	base, cut := withoutEndpoint(p.URL, p.Dialect)
@@ -219,7 +224,7 @@ func (doc *document) checkProviders() {
 		if _, twice := p.Headers[p.SessionHeader]; twice {
 			doc.warn(p.path+".session_header", "headers has %s too: the session id takes its place", p.SessionHeader)
 		}
-		if u, err := url.Parse(p.URL); err == nil && u.Port() == strconv.Itoa(doc.Server.Port) && (Server{Host: u.Hostname()}).Loopback() {
+		if doc.isSelf(p.URL) {
 			doc.warn(p.path+".url", "leads to this gateway itself, if both are on one machine")
 		}
 		if first := doc.folded[strings.ToLower(p.ID)]; first != p.ID {

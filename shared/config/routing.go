@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -68,7 +67,7 @@ func (doc *document) checkRouting() {
 		for _, id := range ids {
 			_, known := doc.Provider(id)
 			if _, preset := presets[id]; !known && !preset && id != "" {
-				doc.warn(path, "there is no provider %q", short(id))
+				doc.warn(path, "there is no provider %q%s", short(id), suggestion(id, append(sortedKeys(doc.providerAt), sortedKeys(presets)...)))
 			}
 		}
 	}
@@ -87,7 +86,7 @@ func (doc *document) checkAliases() {
 	if !doc.given("routing.aliases") {
 		return
 	}
-	sorted := slices.Sorted(maps.Keys(doc.Routing.Aliases))
+	sorted := sortedKeys(doc.Routing.Aliases)
 	aliases := map[string]string{} // by name in lower case
 	for _, name := range slices.Backward(sorted) {
 		aliases[strings.ToLower(name)] = doc.Routing.Aliases[name]

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -67,7 +68,7 @@ func oneOf(p *string, words ...string) kind {
 		}
 		i := slices.IndexFunc(words, func(w string) bool { return strings.EqualFold(s, w) })
 		if i < 0 {
-			n.fail("must be one of %s (got %s)", strings.Join(words, ", "), n.shown())
+			n.fail("must be one of %s (got %s)%s", strings.Join(words, ", "), n.shown(), suggestion(s, words))
 			return
 		}
 		*p = words[i]
@@ -87,6 +88,9 @@ func boolean(p *bool) kind {
 	}}
 }
 
+// scientific is how other programs write large whole numbers in YAML, such as 3.3554432e+07.
+var scientific = regexp.MustCompile(`^[+-]?[0-9]+(\.[0-9]+)?[eE]\+?[0-9]+$`)
+
 // integer is a whole number within bounds.
 func integer(p *int, low, high int) kind {
 	name := fmt.Sprintf("%d to %d", low, high)
@@ -94,7 +98,11 @@ func integer(p *int, low, high int) kind {
 		name = fmt.Sprintf("number from %d on", low)
 	}
 	return kind{name: name, read: func(n node) {
-		i, err := strconv.Atoi(strings.TrimSpace(n.Value))
+		text := strings.TrimSpace(n.Value)
+		i, err := strconv.Atoi(text)
+		if f, ferr := strconv.ParseFloat(text, 64); err != nil && ferr == nil && scientific.MatchString(text) && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
+			i, err = int(f), nil
+		}
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil:
 			n.fail("must be a whole number from %d to %d (got %s)", low, high, n.shown())

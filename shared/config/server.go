@@ -34,14 +34,16 @@ func (s *Server) settings() []setting {
 			if host, ok := n.host(); ok {
 				s.Host = host
 			}
-		}}, "0.0.0.0", "address to listen on").env("HOST"),
+		}}, "0.0.0.0", "address to listen on").env("HOST").not("bind", "listen", "address"),
 		key("port", integer(&s.Port, 1, math.MaxUint16), "8100", "port to listen on; `8000` when there is no file").env("PORT"),
 		key("max_body_bytes", integer(&s.MaxBodyBytes, 1, math.MaxInt32), "33554432", "a larger request body gets 413"),
 		key("max_connections", integer(&s.MaxConns, 0, math.MaxInt32), "10000", "connections of clients at the same time; 0 for no limit. At the limit "+
 			"idle connections are closed for new ones; if there is none, requests on further connections get 503 `too_many_connections`"),
-		key("client_keys", listOf(&s.ClientKeys, "list of text", node.secret), "[]", "keys that clients must send to `/v1`, as "+
-			"`Authorization: Bearer`, `x-api-key` or `api-key`. Empty: everybody may, with a warning when the address is not only this machine"),
-		key("admin_key", secret(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on"),
+		key("client_keys", listOf(&s.ClientKeys, "list of text", node.credential), "[]", "keys that clients must send to `/v1`, as "+
+			"`Authorization: Bearer`, `x-api-key` or `api-key`. Empty: everybody may, with a warning when the address is not only this machine").
+			not("apikeys", "keys", "apikey", "key"),
+		key("admin_key", credential(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on").
+			not("masterkey", "adminapikey"),
 		key("debug", boolean(&s.Debug), "false", "opens the admin routes when there is no admin key, and logs at level debug"),
 		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, of any scheme, such "+
 			"as `https://app.example`, `http://localhost:*` (any port), `vscode-webview://*` (any host, not for http), `\"null\"`, or `*` for all, which needs "+

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -15,6 +16,8 @@ type setting struct {
 	byDefault string // as the file would have it; "" and null leave the zero value
 	doc       string // what it means, in Markdown
 
+	others    []string   // what other programs call it
+	steers    bool       // requests go elsewhere without it: a key that may be meant to be it is an error
 	required  bool       // the key must be there
 	otherwise string     // where the value comes from when the key is absent; for the documentation
 	variable  string     // of the environment that gives it in a start without a file
@@ -36,6 +39,12 @@ type kind struct {
 func key(name string, k kind, byDefault, doc string) setting {
 	return setting{key: name, kind: k, byDefault: byDefault, doc: doc}
 }
+
+// not lists what other programs call it, in lower case and without "_", for whoever writes it that way.
+func (s setting) not(others ...string) setting { s.others = others; return s }
+
+// steering marks what decides where requests go. A key that may be meant to be it must not be ignored.
+func (s setting) steering() setting { s.steers = true; return s }
 
 // must is for a key that has to be there.
 func (s setting) must() setting { s.required = true; return s }
@@ -113,7 +122,7 @@ func (n node) fields(known []setting) bool {
 		s, ok := find(known, key.Value)
 		switch {
 		case !ok:
-			n.r.warnAt(key.Line, value.path, "unknown field, ignored%s", suggestion(key.Value, names(known)))
+			n.unknown(key, value.path, known)
 		case !value.null():
 			n.r.lines[value.path] = value.Line
 			if s.isIdle {
@@ -128,6 +137,33 @@ func (n node) fields(known []setting) bool {
 		}
 	}
 	return ok
+}
+
+// unknown reports a key that no setting has.
+func (n node) unknown(key node, path string, known []setting) {
+	meant, ok := find(known, likely(key.Value, known))
+	switch {
+	case n.path == "" && key.Value == "model_list":
+		n.r.failAt(key.Line, path, "this is a configuration of LiteLLM: hydrallm import, which is not part of this version yet, will turn it into providers, "+
+			"upstreams and models")
+	case ok && meant.steers:
+		n.r.failAt(key.Line, path, "unknown field: did you mean %s? Ignored, it would send requests elsewhere", meant.key)
+	case ok:
+		n.r.warnAt(key.Line, path, "unknown field, ignored: did you mean %s?", meant.key)
+	default:
+		n.r.warnAt(key.Line, path, "unknown field, ignored (known: %s)", strings.Join(slices.Sorted(slices.Values(names(known))), ", "))
+	}
+}
+
+// likely gives the key that an unknown one is probably meant to be, or "".
+func likely(word string, known []setting) string {
+	plain := strings.NewReplacer("_", "", "-", "", " ", "").Replace(strings.ToLower(word))
+	for _, s := range known {
+		if slices.Contains(s.others, plain) || plain == strings.ReplaceAll(s.key, "_", "") {
+			return s.key
+		}
+	}
+	return nearest(word, names(known))
 }
 
 func find(all []setting, key string) (setting, bool) {

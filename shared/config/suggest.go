@@ -1,24 +1,27 @@
 package config
 
 import (
+	"maps"
 	"slices"
 	"strings"
 )
 
-// suggestion ends a message about an unknown word: with the known one that it is probably meant to be, or else with all of them.
+// suggestion ends a message about an unknown word with the known one that it is probably meant to be, if there is one.
 func suggestion(word string, known []string) string {
-	known = slices.Sorted(slices.Values(known))
 	if meant := nearest(word, known); meant != "" {
 		return ": did you mean " + meant + "?"
 	}
-	return " (known: " + strings.Join(known, ", ") + ")"
+	return ""
 }
+
+// maxCompared bounds the words that are looked through for a similar one.
+const maxCompared = 1000
 
 // nearest gives the known word that word is a slip of, or "".
 func nearest(word string, known []string) string {
 	best, meant := 1+min(2, len(word)/3), "" // one slip in three letters, and never more than two
-	for _, k := range known {
-		if d := distance(strings.ToLower(word), k); d < best {
+	for _, k := range known[:min(len(known), maxCompared)] {
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < best && k != word {
 			best, meant = d, k
 		}
 	}
@@ -54,3 +57,5 @@ func distance(a, b string) int {
 	}
 	return rows[2][len(b)]
 }
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -45,7 +45,7 @@ func thinkTags(p *ThinkTags) kind {
 		case "off", "false", "":
 			*p = ThinkOff
 		default:
-			n.warn("must be off, split or strip (got %s): off is used", n.shown())
+			n.warn("must be off, split or strip (got %s), off is used%s", n.shown(), suggestion(mode, []string{"off", "split", "strip"}))
 			*p = ThinkOff
 		}
 	}}
@@ -60,10 +60,11 @@ type upstreamEntry struct {
 
 func (u *upstreamEntry) settings() []setting {
 	return []setting{
-		key("id", name(&u.ID), "", "unique name").must(),
+		key("id", name(&u.ID), "", "unique name").must().not("name"),
 		key("provider", name(&u.Provider), "", "id of an entry of `providers`").must(),
-		key("model", name(&u.Model), "", "the model as the provider calls it").must(),
-		key("max_concurrency", limit(&u.limit), "null", "calls at the same time. null: that of the provider. `0`: unlimited, also when the provider has a limit"),
+		key("model", name(&u.Model), "", "the model as the provider calls it").must().not("modelname"),
+		key("max_concurrency", limit(&u.limit), "null", "calls at the same time. null: that of the provider. `0`: unlimited, also when the provider has a limit").
+			not("concurrency", "maxparallel", "parallel"),
 		key("think_tags", thinkTags(&u.ThinkTags), "null", "null: that of the provider. `off` wins over the provider's"),
 		key("patch", patch(&u.Patch), "{}", "merged after the provider's, see [patches](#patches)"),
 		key("cost", kind{name: "number from 0 on, or null", read: u.readCost}, "null", "relative price. It orders only chains that no model lists").idle(),
@@ -81,7 +82,7 @@ func (u *upstreamEntry) readCost(n node) {
 func (doc *document) addUpstream(u *upstreamEntry) {
 	p, known := doc.Provider(u.Provider)
 	if !known && u.Provider != "" {
-		doc.fail(u.path+".provider", "there is no provider %q", short(u.Provider)) // C-12
+		doc.fail(u.path+".provider", "there is no provider %q%s", short(u.Provider), suggestion(u.Provider, sortedKeys(doc.providerAt))) // C-12
 	}
 	u.Limit = p.Limit
 	if u.limit != nil {

@@ -204,7 +204,7 @@ func TestReportOfNothing(t *testing.T) {
 		s.Report(t.Context(), log)
 		return nil
 	}))
-	require.Contains(t, out.String(), "GEMINI_KEYS", "it says what to set")
+	require.Contains(t, out.String(), "GEMINI_API_KEY", "it says what to set")
 }
 
 func TestFailReportsTheFirstError(t *testing.T) {

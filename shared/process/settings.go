@@ -71,8 +71,8 @@ func (s Settings) Report(ctx context.Context, log *slog.Logger) {
 	for _, w := range s.Warnings {
 		telemetry.Event(ctx, log, slog.LevelWarn, "config: warning: "+w.String())
 	}
-	if s.Empty() {
-		telemetry.Event(ctx, log, slog.LevelWarn, "config: warning: "+config.EmptyHint)
+	if hint := s.EmptyHint(); hint != "" {
+		telemetry.Event(ctx, log, slog.LevelWarn, "config: warning: "+hint)
 	}
 	telemetry.Event(ctx, log, slog.LevelInfo, "config:",
 		"providers", len(s.Providers), "upstreams", len(s.Upstreams), "models", len(s.Models), "source", s.Source)

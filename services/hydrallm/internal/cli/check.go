@@ -9,15 +9,14 @@ import (
 )
 
 type checkCmd struct {
-	File string `arg:"" optional:"" help:"The file; without it the configuration that the gateway would use."`
+	File   string `arg:"" optional:"" help:"The file; without it the configuration that the gateway would use."`
+	Strict bool   `help:"Fail on warnings, too."`
 }
 
 // Run lists errors and warnings. It fails when there are errors.
 func (c checkCmd) Run(a *App) error {
 	env := a.Env
-	if c.File != "" {
-		env = withVariable(env, "CONFIG_PATH", c.File)
-	}
+	env.File = c.File
 	settings, err := process.LoadFrom(env, process.Overrides{})
 	for _, w := range settings.Warnings {
 		fmt.Fprintf(a.Out, "warning: %s\n", w)
@@ -32,19 +31,15 @@ func (c checkCmd) Run(a *App) error {
 	case err != nil:
 		return err
 	}
-	_, err = fmt.Fprintf(a.Out, "%s is valid: %d providers, %d upstreams, %d models, %d warnings\n",
-		settings.Source, len(settings.Providers), len(settings.Upstreams), len(settings.Models), len(settings.Warnings))
-	return err
-}
-
-// withVariable gives env with one variable set.
-func withVariable(env config.Environment, name, value string) config.Environment {
-	lookup := env.Lookup
-	env.Lookup = func(asked string) (string, bool) {
-		if asked == name {
-			return value, true
-		}
-		return lookup(asked)
+	warnings := len(settings.Warnings)
+	if hint := settings.EmptyHint(); hint != "" {
+		fmt.Fprintf(a.Out, "warning: %s\n", hint)
+		warnings++
 	}
-	return env
+	if c.Strict && warnings > 0 {
+		return fmt.Errorf("%s: 0 errors, %d warnings", settings.Source, warnings)
+	}
+	_, err = fmt.Fprintf(a.Out, "%s is valid: %d providers, %d upstreams, %d models, %d warnings\n",
+		settings.Source, len(settings.Providers), len(settings.Upstreams), len(settings.Models), warnings)
+	return err
 }

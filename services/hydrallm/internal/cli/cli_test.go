@@ -113,15 +113,19 @@ func TestCheck(t *testing.T) {
 		out  []string
 		err  []string
 	}{
-		"valid":         {yaml: valid, code: 0, out: []string{"config.yaml is valid: 1 providers, 1 upstreams, 1 models, 0 warnings"}},
-		"warning":       {yaml: valid + "colour: red\n", code: 0, out: []string{"warning: ", "config.yaml:6: colour: unknown field"}},
-		"errors":        {yaml: "server: {host: localhost, port: 0}\nlog: {level: loud}\ncolour: red\n", code: 1, out: []string{"error: ", "config.yaml:1: server.port:", "config.yaml:2: log.level:", "warning: ", "colour"}, err: []string{"2 errors, 1 warnings"}},
-		"no effect":     {yaml: valid + "web: {enabled: false}\n", code: 0, out: []string{"warning: ", "config.yaml:6: web: has no effect yet"}},
-		"named file":    {yaml: valid, args: []string{"config.yaml"}, code: 0, out: []string{"is valid"}},
-		"missing file":  {args: []string{"none.yaml"}, code: 1, err: []string{"none.yaml"}},
-		"no file":       {code: 0, out: []string{"environment is valid"}},
-		"environment":   {env: map[string]string{"GEMINI_KEYS": "a,b", "groq_keys": `["c"]`, "HOST": "127.0.0.1"}, code: 0, out: []string{"environment is valid: 3 providers, 0 upstreams, 0 models, 0 warnings"}},
-		"too many args": {args: []string{"a", "b"}, code: 2, err: []string{"unexpected argument b"}},
+		"valid":          {yaml: valid, code: 0, out: []string{"config.yaml is valid: 1 providers, 1 upstreams, 1 models, 0 warnings"}},
+		"warning":        {yaml: valid + "colour: red\n", code: 0, out: []string{"warning: ", "config.yaml:6: colour: unknown field"}},
+		"errors":         {yaml: "server: {host: localhost, port: 0}\nlog: {level: loud}\ncolour: red\n", code: 1, out: []string{"error: ", "config.yaml:1: server.port:", "config.yaml:2: log.level:", "warning: ", "colour"}, err: []string{"2 errors, 1 warnings"}},
+		"strict":         {yaml: valid, args: []string{"--strict"}, code: 0, out: []string{"0 warnings"}},
+		"strict, warned": {yaml: valid + "colour: red\n", args: []string{"--strict"}, code: 1, out: []string{"colour"}, err: []string{"0 errors, 1 warnings"}},
+		"strict, empty":  {args: []string{"--strict"}, code: 1, out: []string{"nothing is configured"}},
+		"no providers":   {yaml: "server: {host: localhost}\n", code: 0, out: []string{"warning: the file has no providers", "0 models, 1 warnings"}},
+		"no effect":      {yaml: valid + "web: {enabled: false}\n", code: 0, out: []string{"warning: ", "config.yaml:6: web: has no effect yet"}},
+		"named file":     {yaml: valid, args: []string{"config.yaml"}, code: 0, out: []string{"is valid"}},
+		"missing file":   {args: []string{"none.yaml"}, code: 1, err: []string{"none.yaml: no such file"}},
+		"no file":        {code: 0, out: []string{"environment is valid"}},
+		"environment":    {env: map[string]string{"GEMINI_KEYS": "a,b", "groq_keys": `["c"]`, "HOST": "127.0.0.1"}, code: 0, out: []string{"environment is valid: 3 providers, 0 upstreams, 0 models, 0 warnings"}},
+		"too many args":  {args: []string{"a", "b"}, code: 2, err: []string{"unexpected argument b"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -318,4 +322,23 @@ func agentInDemo(t *testing.T, url string) {
 	require.JSONEq(t, `{"degrees": 1}`, gjson.Get(answer, "choices.0.message.content").Str)
 	status, answer = call(t, url, `{"model": "demo", "messages": [{"role": "user", "content": "fail 400"}]}`)
 	require.Equal(t, http.StatusBadRequest, status, answer)
+}
+
+// The binary decides whether there is something to serve, and says what it does.
+func TestServeOrDemo(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, "")
+	stop := x.start(t, "serve", "--or-demo", "--port", strconv.Itoa(freePort(t)))
+	x.awaitOutput(t, "Nothing is configured, so this is the demo")
+	url := x.awaitOutput(t, `http://\S+/v1/chat/completions`)
+	status, answer := call(t, url, `{"model": "auto", "messages": [{"role": "user", "content": "Hello"}]}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(t, 0, stop(), x.errOut.String())
+
+	x = newTerminal(t, "")
+	x.env = map[string]string{"openai_api_key": "k", "host": "127.0.0.1", "PORT": strconv.Itoa(freePort(t)), "DATA_DIR": filepath.Join(x.dir, "data")}
+	stop = x.start(t, "serve", "--or-demo")
+	x.awaitOutput(t, "server: bind")
+	require.NotContains(t, x.out.String(), "demo")
+	require.Equal(t, 0, stop(), x.errOut.String())
 }

@@ -66,7 +66,7 @@ func (x *limited) answer(r served) {
 	require.Eventually(x.t, func() bool { return r.conn.state.Load() == stateIdle }, limitWait, time.Millisecond)
 }
 
-// At the limit a new connection takes the place of the one that was idle for longest, and is surplus while all are busy. Beyond the reserve it
+// at the limit a new connection takes the place of the one that was idle for longest, and is surplus while all are busy. Beyond the reserve it
 // is closed.
 func TestConnectionLimit(t *testing.T) {
 	t.Parallel()
