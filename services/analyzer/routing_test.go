@@ -216,17 +216,21 @@ func TestDecisionsAreRecorded(t *testing.T) {
 	require.Equal(t, "ollama goes to ollama: USER_HINT, about 2 tokens", got["r3"].Message)
 	x.awaitCount(t, endRouted, 3)
 	require.NotContains(t, out.String(), "secret")
-	var events []string
+	var events []map[string]any
 	for line := range strings.Lines(out.String()) {
-		var l struct{ Msg, Rid string }
+		var l map[string]any
 		require.NoError(t, json.Unmarshal([]byte(line), &l))
-		if strings.HasPrefix(l.Msg, telemetry.EventPrefix) {
-			events = append(events, l.Rid+": "+l.Msg)
+		delete(l, "time")
+		if l["msg"] == telemetry.EventPrefix+"routing" {
+			events = append(events, l)
 		}
 	}
-	require.ElementsMatch(t, []string{
-		`r2: [llm-proxy] routing model="groq/a` + "\uFFFD" + `[2J b" provider=groq target="a` + "\uFFFD" + `[2J b" reason=model_hint tokens=2`,
-		`r3: [llm-proxy] routing model=ollama agent=ollama target="" reason=model_hint tokens=2`,
+	require.ElementsMatch(t, []map[string]any{
+		{
+			"level": "INFO", "msg": "[llm-proxy] routing", "rid": "r2", "model": "groq/a\uFFFD[2J b", "provider": "groq", "target": "a\uFFFD[2J b",
+			"reason": "model_hint", "tokens": 2.0,
+		},
+		{"level": "INFO", "msg": "[llm-proxy] routing", "rid": "r3", "model": "ollama", "agent": "ollama", "target": "", "reason": "model_hint", "tokens": 2.0},
 	}, events)
 	require.InDelta(t, 0, testutil.ToFloat64(x.metrics.unrecorded), 0)
 }

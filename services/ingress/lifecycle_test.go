@@ -322,7 +322,7 @@ func TestBindIsReported(t *testing.T) {
 			host, _, err := net.SplitHostPort(tt.addr)
 			require.NoError(t, err)
 			if host != "" {
-				require.Contains(t, g.log.String(), "[llm-proxy] server: bind host="+host+" port=")
+				require.Contains(t, g.log.String(), `"[llm-proxy] server: bind" host=`+host+" port=")
 			}
 			require.Equal(t, tt.warn, strings.Contains(g.log.String(), "level=WARN"))
 		})

@@ -33,7 +33,7 @@ type Telemetry struct {
 
 func (t *Telemetry) settings() []setting {
 	return []setting{
-		key("otlp_endpoint", web(&t.OTLPEndpoint), "", "collector for traces (OTLP over HTTP); empty for none"),
+		key("otlp_endpoint", web(&t.OTLPEndpoint), "", "address of a collector that takes traces as OTLP over HTTP, such as `http://otel:4318`; `/v1/traces` is added. Empty for none"),
 		key("service_name", name(&t.ServiceName), "hydrallm", "name in the traces"),
 	}
 }

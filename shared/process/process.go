@@ -77,7 +77,7 @@ func (s Service) Run(ctx context.Context, env config.Environment, out, errOut io
 func (s Service) serve(ctx context.Context, settings Settings, healthAddr string, log *slog.Logger) error {
 	settings.Report(ctx, log)
 	fail := make(chan error, 1)
-	metrics := telemetry.NewRegistry()
+	metrics := telemetry.NewRegistry(Version())
 	unit := NewUnit(bus.Config{
 		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Name: s.Name, Topology: settings.Topology(), Logger: log, OnLost: Fail(fail),
 	}, Parts{ID: NewID(s.Name), Config: settings.Config, Version: Version(), Log: log, Metrics: metrics}, s.Build)
@@ -111,6 +111,7 @@ func Observed(ctx context.Context, settings Settings, instance string, out io.Wr
 	defer closeLog() //nolint:errcheck // the last line is written; nobody is left to read more
 	stopTracing, err := telemetry.StartTracing(ctx, telemetry.TraceConfig{
 		Endpoint: settings.Telemetry.OTLPEndpoint, Service: settings.Telemetry.ServiceName, Instance: instance, Version: Version(),
+		Logger: log,
 	})
 	if err != nil {
 		return err

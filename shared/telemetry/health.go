@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync"
 	"time"
 
@@ -15,10 +16,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// NewRegistry gives a metrics registry with the figures of the Go runtime and the process.
-func NewRegistry() *prometheus.Registry {
+// NewRegistry gives a metrics registry with the figures of the Go runtime and the process, and which release this is.
+func NewRegistry(version string) *prometheus.Registry {
+	build := prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "hydrallm_build_info", Help: "Always 1; the labels say which release runs.",
+	}, []string{"version", "goversion"})
+	build.WithLabelValues(version, runtime.Version()).Set(1)
 	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	r.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return r
 }
 

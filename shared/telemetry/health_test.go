@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -30,7 +31,7 @@ func get(t *testing.T, url string) (int, string) {
 func TestHealthServer(t *testing.T) {
 	t.Parallel()
 	var ready atomic.Bool
-	h := telemetry.NewHealthServer("127.0.0.1:0", telemetry.NewRegistry(), ready.Load, slog.New(slog.DiscardHandler))
+	h := telemetry.NewHealthServer("127.0.0.1:0", telemetry.NewRegistry("1.2.3"), ready.Load, slog.New(slog.DiscardHandler))
 	require.NoError(t, h.Stop(t.Context()), "a server that never started can be stopped")
 	require.NoError(t, h.Start(t.Context()))
 	t.Cleanup(func() { require.NoError(t, h.Stop(context.Background())) })
@@ -50,6 +51,7 @@ func TestHealthServer(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Contains(t, body, "go_goroutines")
 	require.Contains(t, body, "process_start_time_seconds")
+	require.Contains(t, body, `hydrallm_build_info{goversion="`+runtime.Version()+`",version="1.2.3"} 1`)
 
 	status, _ = get(t, root+"/other")
 	require.Equal(t, http.StatusNotFound, status)
@@ -60,7 +62,7 @@ func TestHealthServerAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
-	h := telemetry.NewHealthServer(taken.Addr().String(), telemetry.NewRegistry(), func() bool { return true }, slog.New(slog.DiscardHandler))
+	h := telemetry.NewHealthServer(taken.Addr().String(), telemetry.NewRegistry("1.2.3"), func() bool { return true }, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, h.Start(t.Context()), taken.Addr().String())
 	require.NoError(t, h.Stop(t.Context()))
 }

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/lmittmann/tint"
@@ -45,7 +44,7 @@ func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() 
 	}
 	var handler slog.Handler
 	if cfg.Format == "json" {
-		handler = slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level})
+		handler = slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: inSeconds})
 	} else {
 		handler = tint.NewTextHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano})
 	}
@@ -87,21 +86,33 @@ func (h requestHandler) WithGroup(name string) slog.Handler {
 // EventPrefix begins the lines of R-370.
 const EventPrefix = "[llm-proxy] "
 
-// Event logs one of the event lines of R-370: the prefix, then words and name=value pairs in a fixed order, so that people and scripts can
-// read them. pairs are alternating names and values; a value that holds a space or a quote is quoted.
+// Event logs one of the event lines of R-370: the prefix and words as the message, then pairs of alternating names and values in their order. A
+// text log shows the pairs as name=value, a JSON log as members: numbers stay numbers, durations are in seconds.
 func Event(ctx context.Context, log *slog.Logger, level slog.Level, event string, pairs ...any) {
 	if !log.Enabled(ctx, level) {
 		return
 	}
-	var b strings.Builder
-	b.WriteString(EventPrefix)
-	b.WriteString(event)
+	attrs := make([]slog.Attr, 0, len(pairs)/2)
 	for i := 0; i+1 < len(pairs); i += 2 {
-		value := fmt.Sprint(pairs[i+1])
-		if value == "" || strings.ContainsAny(value, " \"\n\r\t") {
-			value = fmt.Sprintf("%q", value)
-		}
-		fmt.Fprintf(&b, " %v=%s", pairs[i], value)
+		attrs = append(attrs, slog.Any(fmt.Sprint(pairs[i]), plain(pairs[i+1])))
 	}
-	log.Log(ctx, level, b.String()) //nolint:sloglint // the line is the message, by R-370
+	log.LogAttrs(ctx, level, EventPrefix+event, attrs...) //nolint:sloglint // the words are the message, by R-370
+}
+
+// plain keeps what both kinds of logs show well, and makes text of the rest.
+func plain(value any) any {
+	switch slog.AnyValue(value).Kind() {
+	case slog.KindAny, slog.KindGroup, slog.KindLogValuer:
+		return fmt.Sprint(value)
+	default:
+		return value
+	}
+}
+
+// inSeconds shows durations as numbers, which other programs can compare.
+func inSeconds(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.Float64Value(a.Value.Duration().Seconds())
+	}
+	return a
 }

@@ -3,10 +3,13 @@ package telemetry_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -97,39 +100,50 @@ func TestBadLogConfig(t *testing.T) {
 	require.ErrorContains(t, err, file)
 }
 
-// R-370, R-371: one line per event, with the prefix, readable by people and scripts.
+type kind struct{ name string }
+
+func (k kind) String() string { return "kind " + k.name }
+
+// R-370, R-371: one line per event, with the prefix. People read it as text, programs as members.
 func TestEvent(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		event string
-		pairs []any
-		want  string
+		event      string
+		pairs      []any
+		text, json string
 	}{
-		"words only":       {"server: closed", nil, "[llm-proxy] server: closed"},
-		"pairs in order":   {"server: bind", []any{"host", "0.0.0.0", "port", 8100}, "[llm-proxy] server: bind host=0.0.0.0 port=8100"},
-		"space is quoted":  {"config:", []any{"message", "two words"}, `[llm-proxy] config: message="two words"`},
-		"quote is quoted":  {"x", []any{"v", `a"b`}, `[llm-proxy] x v="a\"b"`},
-		"newline is safe":  {"x", []any{"v", "a\nb"}, `[llm-proxy] x v="a\nb"`},
-		"empty is visible": {"x", []any{"v", ""}, `[llm-proxy] x v=""`},
-		"half a pair":      {"x", []any{"v"}, "[llm-proxy] x"},
+		"words only":         {"server: closed", nil, "server: closed", `{}`},
+		"pairs in order":     {"server: bind", []any{"host", "::1", "port", 8100}, "server: bind host=::1 port=8100", `{"host": "::1", "port": 8100}`},
+		"a slot":             {"accepted", []any{"active[a-1]", "1/inf"}, "accepted active[a-1]=1/inf", `{"active[a-1]": "1/inf"}`},
+		"space is quoted":    {"config:", []any{"message", "two words"}, `config: message="two words"`, `{"message": "two words"}`},
+		"quote is quoted":    {"x", []any{"v", `a"b`}, `x v="a\"b"`, `{"v": "a\"b"}`},
+		"newline is safe":    {"x", []any{"v", "a\nb"}, `x v="a\nb"`, `{"v": "a\nb"}`},
+		"empty is visible":   {"x", []any{"v", ""}, `x v=""`, `{"v": ""}`},
+		"half a pair":        {"x", []any{"v"}, "x", `{}`},
+		"durations":          {"end", []any{"duration", 1500 * time.Millisecond}, "end duration=1.5s", `{"duration": 1.5}`},
+		"what says its name": {"x", []any{"v", kind{"a"}, "e", errors.New("no")}, `x v="kind a" e=no`, `{"v": "kind a", "e": "no"}`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "json"})
+			log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "text"})
 			telemetry.Event(t.Context(), log, slog.LevelInfo, tt.event, tt.pairs...)
 			telemetry.Event(t.Context(), log, slog.LevelDebug, "not shown")
-			var line struct{ Msg string }
-			require.NoError(t, json.Unmarshal(out.Bytes(), &line))
-			require.Equal(t, tt.want, line.Msg)
+			_, line, _ := strings.Cut(out.String(), " INF ")
+			require.Equal(t, "[llm-proxy] "+tt.text+"\n", line)
+
+			log, out = logger(t, telemetry.LogConfig{Level: "info", Format: "json"})
+			telemetry.Event(telemetry.WithRequest(t.Context(), "r1"), log, slog.LevelInfo, tt.event, tt.pairs...)
+			var members map[string]any
+			require.NoError(t, json.Unmarshal(out.Bytes(), &members))
+			require.Equal(t, "[llm-proxy] "+tt.event, members["msg"])
+			require.Equal(t, "r1", members["rid"])
+			for _, common := range []string{"msg", "rid", "time", "level"} {
+				delete(members, common)
+			}
+			rest, err := json.Marshal(members)
+			require.NoError(t, err)
+			require.JSONEq(t, tt.json, string(rest))
 		})
 	}
-}
-
-// A text handler must not quote the event line away: scripts look for it.
-func TestEventInText(t *testing.T) {
-	t.Parallel()
-	log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "text"})
-	telemetry.Event(t.Context(), log, slog.LevelInfo, "server: bind", "host", "::1", "port", 1)
-	require.Contains(t, out.String(), "[llm-proxy] server: bind host=::1 port=1\n")
 }

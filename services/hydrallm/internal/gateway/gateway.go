@@ -32,7 +32,7 @@ func services(settings process.Settings, log *slog.Logger, onLost func(error)) [
 		connect.InProcess = server
 		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
 	}
-	parts := process.Parts{Config: settings.Config, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry()}
+	parts := process.Parts{Config: settings.Config, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version())}
 	for _, s := range pipeline {
 		connect.Name, parts.ID = s.name, process.NewID(s.name)
 		list = append(list, lifecycle.Named{Name: s.name, Service: process.NewUnit(connect, parts, s.build)})
