@@ -6,6 +6,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/surface"
 )
 
 // refuse answers the client with an error.
@@ -15,7 +16,7 @@ func (a *Analyzer) refuse(ctx context.Context, w *bus.Work, f *fault.Fault) erro
 	if err := reply.Head(f.Head()); err != nil {
 		return err
 	}
-	if err := reply.Data(ctx, f.AppendJSON(nil)); err != nil {
+	if err := reply.Data(ctx, surface.ErrorsOf(w.Request.Surface).AppendBody(nil, f)); err != nil {
 		return err
 	}
 	if err := reply.End(contract.End{Outcome: contract.OutcomeError}); err != nil {

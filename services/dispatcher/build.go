@@ -10,7 +10,10 @@ import (
 	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/plan"
+	"hydrallm/services/dispatcher/internal/surface"
+	"hydrallm/services/dispatcher/internal/surface/chat"
 	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/telemetry"
 )
 
@@ -18,7 +21,8 @@ import (
 func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, known *secrets, log *slog.Logger, reg prometheus.Registerer) *execute.Executor {
 	r := cfg.Gateway.Resilience
 	return &execute.Executor{
-		Planner: planner, Breakers: permits{breakers}, Secrets: known, Log: log,
+		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}},
+		Planner:  planner, Breakers: permits{breakers}, Secrets: known, Log: log,
 		Metrics: execute.NewMetrics(reg),
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,

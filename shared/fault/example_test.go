@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hydrallm/shared/fault"
+	"hydrallm/shared/surface/chat"
 )
 
 // A fault is what a client may know; its cause is for the log.
@@ -15,7 +16,7 @@ func ExampleFault() {
 	})
 	f := fault.From(err)
 	fmt.Println(f.Head().Status, f.Head().Header)
-	fmt.Println(string(f.AppendJSON(nil)))
+	fmt.Println(string(chat.Errors{}.AppendBody(nil, f)))
 	fmt.Println("log:", f)
 	// Output:
 	// 503 [[Content-Type application/json] [Retry-After 2]]

@@ -14,6 +14,7 @@ import (
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/surface/chat"
 )
 
 // status and headers are the same whichever service answers; a wait is never shown shorter than it is, and one above a minute is
@@ -33,7 +34,7 @@ func TestHead(t *testing.T) {
 			head.Header = append(head.Header, [2]string{"Retry-After", strconv.FormatInt(want, 10)})
 		}
 		require.Equal(t, head, f.Head(), wait)
-		told := gjson.GetBytes(f.AppendJSON(nil), "error.retry_after")
+		told := gjson.GetBytes(chat.Errors{}.AppendBody(nil, f), "error.retry_after")
 		require.Equal(t, want > 0, told.Exists())
 		require.Equal(t, want, told.Int())
 	}

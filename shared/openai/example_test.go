@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
 )
 
 // A request is read in one pass and rewritten for an upstream in its own text: what is not changed keeps its bytes.
@@ -38,13 +39,12 @@ func ExampleRequestError() {
 	// Output: model duplicate_parameter
 }
 
-// A stream is read event by event, and each chunk is looked into without decoding it.
+// A stream is read event by event, and what is of interest is read without decoding the rest.
 func ExampleReader() {
 	stream := ": hello\n\n" +
 		`data: {"choices":[{"index":0,"delta":{"role":"assistant"}}]}` + "\n\n" +
 		`data: {"choices":[{"index":0,"delta":{"content":"Hi"}}]}` + "\n\n" +
 		`data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":1}}` + "\n\n" + openai.Done
-	var chunk openai.Chunk
 	r := openai.NewReader(strings.NewReader(stream), 0)
 	for {
 		event, err := r.Next()
@@ -61,13 +61,12 @@ func ExampleReader() {
 			fmt.Println("done")
 			continue
 		}
-		chunk.Parse(event.Data)
-		fmt.Println(chunk.Decisive(), chunk.UsageOnly(), openai.ParseUsage(chunk.Usage.Of(event.Data)).Total)
+		fmt.Println("tokens:", openai.ParseUsage(rawjson.Get(event.Data, "usage")).Total)
 	}
 	// Output:
 	// comment
-	// false false 0
-	// true false 0
-	// false true 6
+	// tokens: 0
+	// tokens: 0
+	// tokens: 6
 	// done
 }

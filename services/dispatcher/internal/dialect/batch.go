@@ -21,6 +21,9 @@ type Batched struct {
 
 var _ Dialect = Batched{}
 
+// maxVectors bounds the answers of all calls together.
+const maxVectors = 64 << 20
+
 // Embed makes the call, or the calls. Together they have the time of one.
 func (d Batched) Embed(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
 	calls := d.split(call)
@@ -32,7 +35,7 @@ func (d Batched) Embed(ctx context.Context, call upstream.Call) (*upstream.Respo
 	var last *upstream.Response
 	var answers [][]byte
 	var inputs []int
-	left := int64(maxAnswer)
+	left := int64(maxVectors)
 	for _, part := range calls {
 		resp, err := d.Dialect.Embed(limited, part.call)
 		if err != nil {

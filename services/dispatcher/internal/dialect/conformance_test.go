@@ -1,7 +1,6 @@
 package dialect_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,15 +15,14 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/agent/openclaw"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/services/dispatcher/internal/dialect/compat"
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
 	"hydrallm/services/dispatcher/internal/dialect/ollama"
-	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/services/dispatcher/internal/upstream"
-	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fixtures"
 	"hydrallm/shared/testkit/leaktest"
 )
@@ -111,7 +109,7 @@ const (
 // exchange is one call of a dialect to a server that answers with a sample.
 type exchange struct {
 	sent *http.Request
-	resp *upstream.Response
+	resp *dialect.Response
 	err  error
 	gone chan struct{} // closed when the server sees the caller leave
 }
@@ -177,9 +175,9 @@ func (s subject) testStream(t *testing.T) {
 	defer x.resp.Close()
 	require.Equal(t, http.StatusOK, x.resp.Status)
 	require.True(t, strings.HasPrefix(x.resp.Header.Get("Content-Type"), "text/event-stream"))
-	body, err := io.ReadAll(x.resp.Body)
+	body, err := answertest.Body(x.resp)
 	require.NoError(t, err)
-	require.Equal(t, 1, bytes.Count(body, []byte("[DONE]")))
+	require.Equal(t, 1, strings.Count(body, "[DONE]"))
 	answer, err := collected(body)
 	require.NoError(t, err)
 	require.NotEmpty(t, gjson.GetBytes(answer, "choices.0.message.content").Str)
@@ -201,9 +199,9 @@ func (s subject) testCut(t *testing.T) {
 	x := s.call(t.Context(), t, f, half, true, false)
 	require.NoError(t, x.err)
 	defer x.resp.Close()
-	body, err := io.ReadAll(x.resp.Body)
+	body, err := answertest.Body(x.resp)
 	require.NoError(t, err)
-	require.NotContains(t, string(body), "[DONE]")
+	require.NotContains(t, body, "[DONE]")
 	_, err = collected(body)
 	require.True(t, errors.Is(err, classify.ErrTruncated) || errors.Is(err, classify.ErrEmptyAnswer), "%v", err)
 }
@@ -214,11 +212,11 @@ func (s subject) testWhole(t *testing.T) {
 	x := s.call(t.Context(), t, f, f.Body, false, false)
 	require.NoError(t, x.err)
 	defer x.resp.Close()
-	body, err := io.ReadAll(x.resp.Body)
+	body, err := answertest.Body(x.resp)
 	require.NoError(t, err)
-	require.True(t, stream.IsAnswer(body))
-	require.NotEmpty(t, gjson.GetBytes(body, "choices.0.message.content").Str)
-	require.NotZero(t, stream.UsageOf(body).Total)
+	require.True(t, answertest.Answers([]byte(body)))
+	require.NotEmpty(t, gjson.Get(body, "choices.0.message.content").Str)
+	require.NotZero(t, answertest.Usage([]byte(body)).Total)
 }
 
 // A refusal keeps its status and its words, for the one table that classifies them.
@@ -247,7 +245,7 @@ func (s subject) testLeaves(t *testing.T) {
 	require.NoError(t, x.err)
 	defer x.resp.Close()
 	leave(classify.ErrClientGone)
-	_, err := io.ReadAll(x.resp.Body)
+	_, err := answertest.Body(x.resp)
 	require.ErrorIs(t, err, classify.ErrClientGone)
 	select {
 	case <-x.gone:
@@ -266,26 +264,16 @@ func (s subject) testNoJSON(t *testing.T) {
 	defer x.resp.Close()
 	body, err := io.ReadAll(x.resp.Body)
 	require.NoError(t, err)
-	require.False(t, stream.IsAnswer(body))
+	require.False(t, answertest.Answers(body))
 	v := classify.Of(classify.Answer{Provider: s.vendor, Status: x.resp.Status, Header: x.resp.Header, Body: body})
 	require.Equal(t, classify.Upstream, v.Class)
 }
 
 // collected reads a stream of chunks to the whole answer.
-func collected(body []byte) ([]byte, error) {
-	all := stream.NewCollector(stream.Options{Choices: 1})
-	events := openai.NewReader(bytes.NewReader(body), 1<<20)
-	for !all.Done() {
-		event, err := events.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		if problem, err := all.Add(event); err != nil || problem != nil {
-			return nil, errors.Join(err, classify.ErrTruncated)
-		}
+func collected(text string) ([]byte, error) {
+	body, problem, err := answertest.Collect(answertest.Chat(strings.NewReader(text)), answertest.Options{Choices: 1})
+	if problem != nil {
+		return nil, classify.ErrTruncated
 	}
-	return all.Completion()
+	return body, err
 }

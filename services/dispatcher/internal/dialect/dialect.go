@@ -1,16 +1,17 @@
-// Package dialect lets every provider be called as if it spoke Chat Completions: a Dialect takes OpenAI's JSON and gives back OpenAI's JSON or
-// events, whatever goes over the wire. What an error means is not decided here: its status and body stay the provider's own, which
+// Package dialect lets every provider be called as if it spoke Chat Completions: a Dialect takes OpenAI's JSON and gives back a whole answer or
+// answer events, whatever goes over the wire. What an error means is not decided here: its status and body stay the provider's own, which
 // package classify knows.
 package dialect
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/openai"
 )
 
 // Client makes HTTP calls; *upstream.Client is one.
@@ -22,11 +23,10 @@ type Client interface {
 //
 // The URL of a call is the base URL of the provider, and its Key goes wherever the dialect wants it.
 type Dialect interface {
-	// Chat makes a call whose Body is a request to Chat Completions. A 2xx answer is a chat completion, or, when Stream is set, an event
-	// stream of its chunks. Any other status, and any event that is an error, comes as the provider sent it. An error of type
-	// *openai.RequestError says that the request can't be put into the dialect, which is the client's affair; other errors are those of
+	// Chat makes a call whose Body is a request to Chat Completions. Any status but 2xx comes with the body that the provider sent. An error of
+	// type *openai.RequestError says that the request can't be put into the dialect, which is the client's affair; other errors are those of
 	// upstream.Client.Do.
-	Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error)
+	Chat(ctx context.Context, call upstream.Call) (*Response, error)
 	// Embed makes a call whose Body is a request to Embeddings.
 	Embed(ctx context.Context, call upstream.Call) (*upstream.Response, error)
 }
@@ -37,8 +37,8 @@ type OpenAI struct{ Client Client }
 var _ Dialect = OpenAI{}
 
 // Chat passes the call on.
-func (d OpenAI) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
-	return d.do(ctx, call, "/chat/completions")
+func (d OpenAI) Chat(ctx context.Context, call upstream.Call) (*Response, error) {
+	return Plain(d.do(ctx, call, "/chat/completions"))
 }
 
 // Embed passes the call on.
@@ -79,11 +79,12 @@ type Translator interface {
 	Authorize(h http.Header, key string)
 	// Request translates a request to Chat Completions. The error is an *openai.RequestError that names what can't be translated.
 	Request(body []byte, stream bool) (Native, error)
-	// Completion translates a whole 2xx answer. A body that is no answer, such as an error that came with status 200, is returned as it is.
-	Completion(body []byte) []byte
-	// Events translates an event stream while it is read. The stream that comes out ends with [DONE] only if the provider's ended properly;
-	// events that are errors are passed on as they came.
-	Events(r io.Reader) io.Reader
+	// Completion fills out, an empty whole answer, with what the body of a 2xx answer says, which it may alias. It is false when the body is no
+	// answer, such as an error that came with status 200.
+	Completion(out *answer.Chunk, body []byte) bool
+	// Events begins the translation of an event stream. The answer is said to be done only if the provider's stream ended properly; events that
+	// are errors come as the provider sent them.
+	Events() answer.Translator
 }
 
 // Embedder is a Translator whose protocol has embeddings.
@@ -92,9 +93,6 @@ type Embedder interface {
 	// no translation: package embed reads those of all protocols.
 	Embeddings(body []byte) (Native, error)
 }
-
-// maxAnswer bounds a whole answer that is translated.
-const maxAnswer = 64 << 20
 
 // Translated is the dialect of a provider that a Translator knows.
 type Translated struct {
@@ -105,21 +103,17 @@ type Translated struct {
 var _ Dialect = Translated{}
 
 // Chat translates the call and its answer.
-func (d Translated) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+func (d Translated) Chat(ctx context.Context, call upstream.Call) (*Response, error) {
 	native, err := d.Translator.Request(call.Body, call.Stream)
 	if err != nil {
 		return nil, err
 	}
-	resp, err := d.do(ctx, call, native)
-	if err != nil || resp.Status/100 != 2 {
-		return resp, err
+	resp, err := Plain(d.do(ctx, call, native))
+	if err != nil {
+		return nil, err
 	}
-	if isEvents(resp.Header) {
-		resp.Body = d.Translator.Events(resp.Body)
-		return resp, nil
-	}
-	body := &lazy{src: resp.Body, translate: d.Translator.Completion}
-	resp.Body, resp.Length = body, -1
+	resp.Completion = d.Translator.Completion
+	resp.Events = func(r *openai.Reader) answer.Source { return answer.Translate(r, d.Translator.Events()) }
 	return resp, nil
 }
 
@@ -147,32 +141,4 @@ func (d Translated) do(ctx context.Context, call upstream.Call, native Native) (
 		d.Translator.Authorize(call.Header, call.Key)
 	}
 	return d.Client.Do(ctx, call)
-}
-
-func isEvents(h http.Header) bool {
-	return strings.HasPrefix(strings.ToLower(h.Get("Content-Type")), "text/event-stream")
-}
-
-// lazy is a whole answer that is translated when it is read.
-type lazy struct {
-	src       io.Reader
-	translate func([]byte) []byte
-	rest      []byte
-	read      bool
-}
-
-func (l *lazy) Read(p []byte) (int, error) {
-	if !l.read {
-		body, err := io.ReadAll(io.LimitReader(l.src, maxAnswer))
-		if err != nil {
-			return 0, err
-		}
-		l.rest, l.read = l.translate(body), true
-	}
-	if len(l.rest) == 0 {
-		return 0, io.EOF
-	}
-	n := copy(p, l.rest)
-	l.rest = l.rest[n:]
-	return n, nil
 }

@@ -54,6 +54,10 @@ func (l *Link) want() keypool.Want {
 	return keypool.AnyKey
 }
 
+func (l *Link) candidate() slot.Candidate {
+	return slot.Candidate{ID: l.Channel.Circuit, Limit: l.Channel.Limit}
+}
+
 // Chain is what may serve a request, in order of priority. Make it with NewChain.
 type Chain struct {
 	Links []Link
@@ -64,8 +68,8 @@ type Chain struct {
 // NewChain makes a chain.
 func NewChain(links []Link) *Chain {
 	c := &Chain{Links: links, candidates: make([]slot.Candidate, len(links))}
-	for i, l := range links {
-		c.candidates[i] = slot.Candidate{ID: l.Channel.Circuit, Limit: l.Channel.Limit}
+	for i := range links {
+		c.candidates[i] = links[i].candidate()
 	}
 	return c
 }

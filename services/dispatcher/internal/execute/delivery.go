@@ -38,6 +38,6 @@ func (a *attempt) unwritten(ctx context.Context, err error) classify.Verdict {
 	if errors.Is(context.Cause(ctx), classify.ErrClientGone) {
 		return a.cutOff(ctx, ctx, err)
 	}
-	a.cut = true
+	a.sent = partly
 	return classify.Verdict{Class: classify.Cancelled, Reason: "client does not read"}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
 )
@@ -13,27 +14,30 @@ import (
 const localAgent = "LOCAL-AGENT"
 
 func (a *attempt) shownProvider() string {
-	if a.Channel.Agent != "" {
+	if a.link.Channel.Agent != "" {
 		return localAgent
 	}
-	return a.Channel.Provider
+	return a.link.Channel.Provider
 }
 
 // shownModel is the model as answers name it: that of an agent with the path that leads to it (R-033).
 func (a *attempt) shownModel() string {
-	if a.Channel.Agent != "" {
-		return localAgent + "/" + a.Channel.Agent + "/" + a.Model
+	if agent := a.link.Channel.Agent; agent != "" {
+		return localAgent + "/" + agent + "/" + a.link.Model
 	}
-	return a.Model
+	return a.link.Model
 }
+
+// routed says that the client does not know who answers.
+func (a *attempt) routed() bool { return !a.run.job.Request.Decision.Configured }
 
 // reason is why this channel answers. It is that of the decision unless another provider than decided does (R-092), be it that the decided one
 // is not even in the chain.
 func (a *attempt) reason() string {
-	switch d := a.job.Request.Decision; {
-	case d.Configured || a.Channel.Provider == cmp.Or(d.Provider, d.Agent):
+	switch d := a.run.job.Request.Decision; {
+	case d.Configured || a.link.Channel.Provider == cmp.Or(d.Provider, d.Agent):
 		return d.Reason
-	case a.limited:
+	case a.run.history.limited():
 		return contract.ReasonRateLimit
 	}
 	return contract.ReasonKeyAvailability
@@ -42,23 +46,32 @@ func (a *attempt) reason() string {
 // autoModel is the name of automatic routing, for clients that gave none.
 const autoModel = "auto"
 
-// disclose tells the client of a routed request who really answered: the model echoes what it sent, the usage has the facts (R-033, C-07).
-func (a *attempt) disclose(o *stream.Options) {
-	o.Model = cmp.Or(a.job.Request.Model, autoModel)
-	index := 0
-	if a.key != nil {
-		index = a.key.Index
+// options say how an answer to this request is repaired.
+func (a *attempt) options(o chat) stream.Options {
+	return stream.Options{Think: a.link.Channel.Think, Choices: o.request.Chat().Choices, Uniform: a.routed()}
+}
+
+// disclosure tells the client of a routed request who really answered: the model echoes what it sent, the usage has the facts (R-033, C-07).
+func (a *attempt) disclosure() (d surface.Disclosure) {
+	if !a.routed() {
+		return d
 	}
-	o.Usage = []stream.Member{
+	index := 0
+	if a.held.key != nil {
+		index = a.held.key.Index
+	}
+	d.Model = cmp.Or(a.run.job.Request.Model, autoModel)
+	d.Usage = []surface.Member{
 		{Name: "gateway_provider", Value: rawjson.AppendString(nil, a.shownProvider())},
 		{Name: "gateway_key_index", Value: strconv.AppendInt(nil, int64(index), 10)},
 		{Name: "gateway_model", Value: rawjson.AppendString(nil, a.shownModel())},
 		{Name: "routing_reason", Value: rawjson.AppendString(nil, contract.ShowReason(a.reason()))},
 	}
 	if a.omitted > 0 {
-		o.Usage = append(o.Usage, stream.Member{Name: "gateway_warning", Value: rawjson.AppendString(nil, omittedWarning)})
+		d.Usage = append(d.Usage, surface.Member{Name: "gateway_warning", Value: rawjson.AppendString(nil, omittedWarning)})
 	}
-	o.Parts = a.retryParts()
+	d.Parts = a.retryParts()
+	return d
 }
 
 // omittedWarning goes with an answer to a request whose images were left out (C-25).
@@ -67,10 +80,11 @@ const omittedWarning = "the images were left out, because the model that answere
 // retryParts lists the failed attempts before this one, nil when there was none (R-136).
 func (a *attempt) retryParts() []byte {
 	var parts []byte
-	for i, failed := range a.usage.Attempts {
-		next := a.Channel.Provider
-		if i+1 < len(a.usage.Attempts) {
-			next = a.usage.Attempts[i+1].Provider
+	tried := a.run.record.Attempts
+	for i, failed := range tried {
+		next := a.link.Channel.Provider
+		if i+1 < len(tried) {
+			next = tried[i+1].Provider
 		}
 		if parts == nil {
 			parts = append(parts, '[')

@@ -13,14 +13,14 @@ import (
 
 // The event lines of R-370. They name upstreams and figures, never keys or bodies.
 
-func (r *run) event(ctx context.Context, level slog.Level, event string, pairs ...any) {
-	telemetry.Event(ctx, r.Log, level, event, pairs...)
+func (e *Executor) event(ctx context.Context, level slog.Level, event string, pairs ...any) {
+	telemetry.Event(ctx, e.Log, level, event, pairs...)
 }
 
 // load shows the slots of a channel as name and value of an event line.
-func (r *run) load(c *Channel) (name, value string) {
+func (e *Executor) load(c *Channel) (name, value string) {
 	u := slot.Load{ID: c.ID, Limit: c.Limit}
-	for _, known := range r.Slots.Active() {
+	for _, known := range e.Slots.Active() {
 		if known.ID == c.Circuit {
 			u.Active = known.Active
 		}
@@ -29,18 +29,19 @@ func (r *run) load(c *Channel) (name, value string) {
 	return name, value
 }
 
-func (r *run) logAccepted(ctx context.Context, a *attempt) {
-	if n := len(r.usage.Attempts); n > 0 {
-		last := r.usage.Attempts[n-1]
-		r.event(ctx, slog.LevelWarn, "failover", "model", r.job.Request.Model, "upstream", last.Upstream, "status", last.Status,
-			"reason", last.Reason, "next", a.Channel.ID)
-		r.Metrics.failover(r.last.Class)
+func (a *attempt) logAccepted(ctx context.Context) {
+	r, c := a.run, a.link.Channel
+	if n := len(r.record.Attempts); n > 0 {
+		last := r.record.Attempts[n-1]
+		r.exec.event(ctx, slog.LevelWarn, "failover", "model", r.job.Request.Model, "upstream", last.Upstream, "status", last.Status,
+			"reason", last.Reason, "next", c.ID)
+		r.exec.Metrics.failover(r.last.Class)
 	}
-	if !r.Log.Enabled(ctx, slog.LevelInfo) {
+	if !r.exec.Log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	name, value := r.load(a.Channel)
-	r.event(ctx, slog.LevelInfo, "accepted", "model", r.job.Request.Model, "upstream", a.Channel.ID, "provider", a.Channel.Provider, name, value)
+	name, value := r.exec.load(c)
+	r.exec.event(ctx, slog.LevelInfo, "accepted", "model", r.job.Request.Model, "upstream", c.ID, "provider", c.Provider, name, value)
 }
 
 func (a *attempt) logEnd(ctx context.Context, v classify.Verdict) {
@@ -52,22 +53,23 @@ func (a *attempt) logEnd(ctx context.Context, v classify.Verdict) {
 	default:
 		level, event = slog.LevelWarn, "end error"
 	}
-	if !a.Log.Enabled(ctx, level) {
+	e, c := a.run.exec, a.link.Channel
+	if !e.Log.Enabled(ctx, level) {
 		return
 	}
-	name, value := a.load(a.Channel)
-	pairs := []any{"upstream", a.Channel.ID, "duration", time.Since(a.started).Round(time.Millisecond), "status", a.status, name, value}
+	name, value := e.load(c)
+	pairs := []any{"upstream", c.ID, "duration", time.Since(a.started).Round(time.Millisecond), "status", a.status, name, value}
 	if v.Reason != "" {
 		pairs = append(pairs, "reason", v.Reason)
 	}
-	a.event(ctx, level, event, pairs...)
+	e.event(ctx, level, event, pairs...)
 }
 
-func (r *run) logRejected(ctx context.Context, chain *Chain) {
+func (r *run) logRejected(ctx context.Context) {
 	pairs := []any{"model", r.job.Request.Model}
-	for _, link := range chain.Links {
-		name, value := r.load(link.Channel)
+	for i := range r.links {
+		name, value := r.exec.load(r.links[i].Channel)
 		pairs = append(pairs, name, value)
 	}
-	r.event(ctx, slog.LevelWarn, "rejected 503 all upstreams busy", pairs...)
+	r.exec.event(ctx, slog.LevelWarn, "rejected 503 all upstreams busy", pairs...)
 }

@@ -11,13 +11,6 @@ import (
 	"hydrallm/shared/fault"
 )
 
-// failure is a call through a channel that brought no answer.
-type failure struct {
-	classify.Verdict
-
-	status int // HTTP status of the upstream, 0 without one
-}
-
 // ofKey says whether the failure is about the key that was used, and not about the channel.
 func (f failure) ofKey() bool { return refusesKey(f.Class) || isLimit(f.Class) }
 
@@ -37,26 +30,20 @@ type obstacle struct {
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
 func (r *run) exhausted(ctx context.Context) error {
-	if r.tooLarge && !r.largeBad && r.last.Class == classify.Size || r.allFailed(classify.Untranslatable) || r.named() && r.allFailed(classify.Model) {
-		return r.passThrough(r.last)
+	x := exhaustion{history: r.history, all: true, pinned: r.pinned()}
+	for i := range r.links {
+		x.all = x.all && r.links[i].last != nil
+		x.full = x.full || r.links[i].full
 	}
-	if r.busy && len(r.classes) == 0 {
-		r.logRejected(ctx, r.chain)
+	switch x.ending() {
+	case atFault:
+		return r.refusal(r.last)
+	case allBusy:
+		r.logRejected(ctx)
 		return &fault.Fault{Kind: fault.Busy, Message: "all upstreams busy", RetryAfter: time.Second}
+	case unanswered:
 	}
 	return r.unanswered(time.Now())
-}
-
-// allFailed says that every channel of the chain was tried and failed in this way.
-func (r *run) allFailed(class classify.Class) bool {
-	other := func(c classify.Class) bool { return c != class }
-	return len(r.failed) == len(r.chain.Links) && !slices.ContainsFunc(r.classes, other)
-}
-
-// named says whether the client named the model, or the configuration has it.
-func (r *run) named() bool {
-	d := r.job.Request.Decision
-	return d.Configured || d.PinModel
 }
 
 // maxTold bounds how many obstacles a message tells.
@@ -69,8 +56,8 @@ func (r *run) unanswered(now time.Time) error {
 	kinds := map[fault.Kind]bool{}
 	var wait time.Duration
 	unknown := false
-	for i := range r.chain.Links {
-		l := &r.chain.Links[i]
+	for i := range r.links {
+		l := &r.links[i]
 		o, found := r.obstacle(l, now)
 		if !found {
 			continue
@@ -112,10 +99,10 @@ func soonest(a, b time.Duration) time.Duration {
 }
 
 // nameOf names a channel by its provider, and by itself where the provider has several in the chain.
-func (r *run) nameOf(l *Link) string {
+func (r *run) nameOf(l *link) string {
 	same := 0
-	for i := range r.chain.Links {
-		if r.chain.Links[i].Channel.Provider == l.Channel.Provider {
+	for i := range r.links {
+		if r.links[i].Channel.Provider == l.Channel.Provider {
 			same++
 		}
 	}
@@ -126,13 +113,17 @@ func (r *run) nameOf(l *Link) string {
 }
 
 // obstacle finds what is in the way of a channel; found is false for one that was not even looked at.
-func (r *run) obstacle(l *Link, now time.Time) (o obstacle, found bool) {
+func (r *run) obstacle(l *link, now time.Time) (o obstacle, found bool) {
 	c := l.Channel
-	failed, called := r.failed[c]
-	keys, resting := r.keysRest(l, failed)
+	called := l.last != nil
+	var failed failure
+	if called {
+		failed = *l.last
+	}
+	keys, resting := keysRest(l, failed)
 	var open time.Duration
 	if !l.LastResort {
-		open = r.Breakers.OpenFor(c.Circuit)
+		open = r.exec.Breakers.OpenFor(c.Circuit)
 	}
 	switch {
 	case resting && (!called || failed.ofKey()):
@@ -146,20 +137,20 @@ func (r *run) obstacle(l *Link, now time.Time) (o obstacle, found bool) {
 		return o, true
 	case open > 0:
 		return obstacle{": circuit open until " + moment(now.Add(open)), fault.Failed, true, open}, true
-	case !l.LastResort && !r.Breakers.Ready(c.Circuit):
+	case !l.LastResort && !r.exec.Breakers.Ready(c.Circuit):
 		return obstacle{text: ": another request shows whether it works again", kind: fault.Failed}, true
 	case c.Pool != nil && c.Pool.Len() == 0:
 		return obstacle{text: " has no key"}, true
 	case c.Pool != nil && !c.Pool.Suits(l.want()):
 		return obstacle{text: " has no key for the premium model " + quoted(l.Model), kind: fault.PremiumKey}, true
-	case r.tooLarge && !l.Large, r.outOfReach(l):
+	case r.history.tooLarge() && !l.Large, !r.inReach(l):
 		return obstacle{}, false
 	}
 	return obstacle{text: ": busy", kind: fault.Failed}, true
 }
 
 // keysRest is the obstacle of a channel all of whose keys cool down. last is what came of calling it, if it was called.
-func (r *run) keysRest(l *Link, last failure) (o obstacle, resting bool) {
+func keysRest(l *link, last failure) (o obstacle, resting bool) {
 	pool := l.Channel.Pool
 	if pool == nil {
 		return o, false

@@ -12,38 +12,39 @@ import (
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/surface"
 )
 
 // finish closes the answer: with the end frame when the client has one, with an error when err says so.
 func (r *run) finish(ctx context.Context, err error) Outcome {
 	cause := context.Cause(ctx)
-	r.usage.LatencyMS = time.Since(r.job.Request.ReceivedAt).Milliseconds()
-	r.usage.At = time.Now().UTC()
+	r.record.LatencyMS = time.Since(r.job.Request.ReceivedAt).Milliseconds()
+	r.record.At = time.Now().UTC()
 	switch {
 	case err == nil && r.cut:
 		// Without an end the ingress gives the answer up, in sight of the client; with one it would pass for a whole answer.
-		return Outcome{Usage: r.usage}
+		return Outcome{Usage: r.record}
 	case err == nil:
 		outcome := contract.OutcomeSuccess
-		if r.usage.Status != statusSuccess {
+		if r.record.Status != statusSuccess {
 			outcome = contract.OutcomeError
 		}
 		r.report(ctx, r.end(outcome))
-		return Outcome{Usage: r.usage}
+		return Outcome{Usage: r.record}
 	case errors.Is(cause, classify.ErrClientGone):
-		r.usage.Status = statusCancelled
-		return Outcome{Usage: r.usage}
+		r.record.Status = statusCancelled
+		return Outcome{Usage: r.record}
 	case errors.Is(err, errStopped) && !errors.Is(cause, classify.ErrTotalTimeout):
-		return Outcome{Usage: r.usage, HandBack: true}
+		return Outcome{Usage: r.record, HandBack: true}
 	case errors.Is(err, errStopped):
 		err = &fault.Fault{Kind: fault.Failed, Message: "all upstreams failed (the limit for the whole request is reached)"}
 	}
 	f := fault.From(err)
-	if r.usage.Status == "" || f.Kind == fault.Busy {
-		r.usage.Status = "error: " + faultCategory(f)
+	if r.record.Status == "" || f.Kind == fault.Busy {
+		r.record.Status = "error: " + faultCategory(f)
 	}
 	r.report(ctx, r.refuse(ctx, f))
-	return Outcome{Usage: r.usage}
+	return Outcome{Usage: r.record}
 }
 
 // Values of Usage.Status; errors are "error: CATEGORY".
@@ -77,14 +78,14 @@ func (r *run) end(outcome string) error {
 // refuse answers with an error. Nothing is committed at this point, so that the status is real (FO-12).
 func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 	head := f.Head()
-	if n := len(r.usage.Attempts); n > 0 {
+	if n := len(r.record.Attempts); n > 0 {
 		head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", strconv.Itoa(n)})
 	}
-	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.WithoutCancel(ctx), f.AppendJSON(nil))); err != nil {
+	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.WithoutCancel(ctx), surface.ErrorsOf(r.job.Request.Surface).AppendBody(nil, f))); err != nil {
 		return err
 	}
 	if f.Status() >= http.StatusInternalServerError && f.Cause != nil {
-		r.Log.ErrorContext(ctx, "request failed", slog.Any("error", f))
+		r.exec.Log.ErrorContext(ctx, "request failed", slog.Any("error", f))
 	}
 	return r.end(contract.OutcomeError)
 }
@@ -92,7 +93,7 @@ func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 // report notes that the pipeline did not take an answer.
 func (r *run) report(ctx context.Context, err error) {
 	if err != nil {
-		r.Log.WarnContext(ctx, "sending the answer", slog.Any("error", err))
+		r.exec.Log.WarnContext(ctx, "sending the answer", slog.Any("error", err))
 	}
 }
 

@@ -20,6 +20,8 @@ import (
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/pipenet"
 	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/surface"
+	"hydrallm/services/dispatcher/internal/surface/chat"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
@@ -79,7 +81,7 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 	require.NoError(t, err)
 	w.plan.chain = execute.NewChain(links)
 	w.exec = &execute.Executor{
-		Planner: &w.plan, Breakers: permits{w.breakers}, Slots: w.slots,
+		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: &w.plan, Breakers: permits{w.breakers}, Slots: w.slots,
 		Limits: execute.Limits{MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second}, Secrets: strings.NewReplacer("key-of-a", "[key]"), Log: log,
 		Metrics: execute.NewMetrics(prometheus.NewRegistry()),
 	}

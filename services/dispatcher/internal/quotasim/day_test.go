@@ -25,6 +25,8 @@ import (
 	"hydrallm/services/dispatcher/internal/pipenet"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/surface"
+	"hydrallm/services/dispatcher/internal/surface/chat"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
@@ -99,7 +101,7 @@ func setup(t *testing.T) *world {
 	require.NoError(t, err)
 	r := cfg.Resilience
 	w.exec = &execute.Executor{
-		Planner: planner, Breakers: permits{w.breakers}, Slots: &slot.Local{}, Secrets: strings.NewReplacer(), Log: slog.New(slog.DiscardHandler),
+		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: planner, Breakers: permits{w.breakers}, Slots: &slot.Local{}, Secrets: strings.NewReplacer(), Log: slog.New(slog.DiscardHandler),
 		Metrics: execute.NewMetrics(prometheus.NewRegistry()),
 		Limits:  execute.Limits{MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout},
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
 )
@@ -17,35 +19,42 @@ func BenchmarkStream(b *testing.B) {
 	args := strings.Repeat(calls(`{"index":0,"function":{"arguments":"abc "}}`), 48)
 	for _, c := range []struct {
 		name, text string
-		opts       stream.Options
+		opts       options
 	}{
-		{"sound", strings.Repeat(openAI, 50), stream.Options{}},
-		{"tools", calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":\""}}`) + args + calls(`{"index":0,"function":{"arguments":"\"}"}}`), stream.Options{}},
-		{"split, no tags", strings.Repeat(openAI, 50), stream.Options{Think: stream.ThinkSplit}},
-		{"split, in a block", content("<think>") + strings.Repeat(openAI, 49), stream.Options{Think: stream.ThinkSplit}},
-		{"role on every chunk", strings.Repeat(delta(`{"role":"assistant","content":"x"}`), 50), stream.Options{}},
-		{"renamed", strings.Repeat(openAI, 50), stream.Options{Model: "auto"}},
+		{"sound", strings.Repeat(openAI, 50), options{}},
+		{"tools", calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"a\":\""}}`) + args + calls(`{"index":0,"function":{"arguments":"\"}"}}`), options{}},
+		{"split, no tags", strings.Repeat(openAI, 50), options{Think: stream.ThinkSplit}},
+		{"split, in a block", content("<think>") + strings.Repeat(openAI, 49), options{Think: stream.ThinkSplit}},
+		{"role on every chunk", strings.Repeat(delta(`{"role":"assistant","content":"x"}`), 50), options{}},
+		{"renamed", strings.Repeat(openAI, 50), options{Model: "auto"}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			text := c.text + finish("stop") + doneEvent
 			src := strings.NewReader("")
 			events := openai.NewReader(src, 0)
+			var chunks answer.Reader
 			var out []byte
 			b.ReportAllocs()
 			for b.Loop() {
 				src.Reset(text)
 				events.Reset(src, 0)
-				f := stream.NewFilter(c.opts)
+				chunks.Reset(events)
+				f, to := stream.NewFilter(c.opts.Filter()), c.opts.Answer()
 				for {
-					e, err := events.Next()
+					e, err := chunks.Next()
 					if err != nil {
 						break
 					}
-					out = f.Event(out[:0], e).Out
+					out = out[:0]
+					for _, c := range f.Take(e).Chunks {
+						out = to.Append(out, c)
+					}
 				}
-				if _, err := f.End(out[:0]); err != nil {
+				end, err := f.End()
+				if err != nil {
 					b.Fatal(err)
 				}
+				out = to.End(out[:0], end)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/52, "ns/chunk")
 		})
@@ -58,16 +67,16 @@ func BenchmarkCompletion(b *testing.B) {
 	for _, c := range []struct {
 		name string
 		body []byte
-		opts stream.Options
+		opts options
 	}{
-		{"sound", completion(text), stream.Options{}},
-		{"split", completion("<think>" + text[:1000] + "</think>" + text), stream.Options{Think: stream.ThinkSplit}},
+		{"sound", completion(text), options{}},
+		{"split", completion("<think>" + text[:1000] + "</think>" + text), options{Think: stream.ThinkSplit}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			b.SetBytes(int64(len(c.body)))
 			b.ReportAllocs()
 			for b.Loop() {
-				stream.Completion(c.body, c.opts)
+				answertest.Completion(c.body, c.opts)
 			}
 		})
 	}

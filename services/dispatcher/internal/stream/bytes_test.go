@@ -10,7 +10,7 @@ import (
 )
 
 // passed runs a stream and gives what the client gets, without [DONE].
-func passed(t *testing.T, text string, opts stream.Options) string {
+func passed(t *testing.T, text string, opts options) string {
 	t.Helper()
 	out, problem, err := pass(text, opts)
 	require.NoError(t, err)
@@ -22,11 +22,11 @@ func passed(t *testing.T, text string, opts stream.Options) string {
 // R-228, R-024: a rewritten chunk keeps the bytes and the order of everything that did not have to change.
 func TestRewritingIsMinimal(t *testing.T) {
 	t.Parallel()
-	split := stream.Options{Think: stream.ThinkSplit}
+	split := options{Think: stream.ThinkSplit}
 	cases := []struct {
 		name     string
 		in, want string
-		opts     stream.Options
+		opts     options
 	}{
 		{
 			"members around the content", `data: {"x":1.50, "choices": [ {"delta" : {"a":[ 1 ],"content":"<think>r</think>b", "z":2},"index":0 ,"finish_reason":null} ], "y":1e2}` + "\n\n",
@@ -39,30 +39,30 @@ func TestRewritingIsMinimal(t *testing.T) {
 		{"an escaped backslash is no escape", delta(`{"content":"\\u003cthink>x"}`), delta(`{"content":"\\u003cthink>x"}`), split},
 		{"both names of a thought", delta(`{"reasoning":"r","reasoning_content":"r"}`), delta(`{"reasoning_content":"r"}`), split},
 		{"the other name", delta(`{"reasoning":"r","reasoning_details":[{"a":1}]}`), delta(`{"reasoning_details":[{"a":1}],"reasoning_content":"r"}`), split},
-		{"nothing but a block", delta(`{"content":"<think>r</think>"}`), "", stream.Options{Think: stream.ThinkStrip}},
-		{"role stays with a block", delta(`{"role":"assistant","content":"<think>"}`), delta(`{"role":"assistant","content":""}`), stream.Options{Think: stream.ThinkStrip}},
+		{"nothing but a block", delta(`{"content":"<think>r</think>"}`), "", options{Think: stream.ThinkStrip}},
+		{"role stays with a block", delta(`{"role":"assistant","content":"<think>"}`), delta(`{"role":"assistant","content":""}`), options{Think: stream.ThinkStrip}},
 		{"empty reasoning", delta(`{"reasoning_content":""}`), "", split},
 		{"text that is no string", delta(`{"content":[{"type":"text","text":"<think>x</think>"}]}`), delta(`{"content":[{"type":"text","text":"<think>x</think>"}]}`), split},
 		{
 			"role once", delta(`{"role":"assistant","content":"A"}`) + delta(`{"role":"assistant","content":"B"}`) + delta(`{"role":"assistant","content":""}`),
 			delta(`{"role":"assistant","content":"A"}`) + delta(`{"content":"B"}`),
-			stream.Options{},
+			options{},
 		},
 		{
 			"model and one id", delta(`{"content":"A"}`) + strings.ReplaceAll(delta(`{"content":"B"}`), `"c1"`, `"c2"`),
 			strings.ReplaceAll(delta(`{"content":"A"}`)+delta(`{"content":"B"}`), `"model":"m"`, `"model":"auto"`),
-			stream.Options{Model: "auto"},
+			options{Model: "auto"},
 		},
-		{"error without meaning", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", stream.Options{}},
-		{"several data lines", "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"A\"}}]}\n\n", `data: {"choices":[{"index":0, "delta":{"content":"A"}}]}` + "\n\n", stream.Options{}},
+		{"error without meaning", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", options{}},
+		{"several data lines", "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"A\"}}]}\n\n", `data: {"choices":[{"index":0, "delta":{"content":"A"}}]}` + "\n\n", options{}},
 		{
 			"one of two choices is over", `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[ {"index":0,"delta":{"content":"A"}} , {"index":1,"delta":{"content":"B"}}],"n":1}` + "\n\n",
 			`data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"n":1}` + "\n\n",
-			stream.Options{},
+			options{},
 		},
-		{"text that is not UTF-8", delta("{\"content\":\"a\xffb\"}"), delta(`{"content":"a` + "\ufffd" + `b"}`), stream.Options{}},
-		{"a comment taken for data", "data: : PROCESSING\n\n" + content("A"), content("A"), stream.Options{}}, // SSE-04
-		{"empty data", "data:\n\nevent: ping\n\n" + content("A"), content("A"), stream.Options{}},
+		{"text that is not UTF-8", delta("{\"content\":\"a\xffb\"}"), delta(`{"content":"a` + "\ufffd" + `b"}`), options{}},
+		{"a comment taken for data", "data: : PROCESSING\n\n" + content("A"), content("A"), options{}}, // SSE-04
+		{"empty data", "data:\n\nevent: ping\n\n" + content("A"), content("A"), options{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestFinishReasons(t *testing.T) {
 		{call, "length", "length"},
 		{delta(`{"function_call":{"name":"f","arguments":"{}"}}`), "stop", "function_call"},
 	} {
-		out, _, err := pass(c.before+finish(c.reason)+doneEvent, stream.Options{})
+		out, _, err := pass(c.before+finish(c.reason)+doneEvent, options{})
 		require.NoError(t, err)
 		require.Equal(t, c.want, readStrictly(t, out).finish[0], "%s after %s", c.reason, c.before)
 	}
@@ -114,11 +114,11 @@ func TestNamedErrors(t *testing.T) {
 		`{"foo":"bar"}`:             `{"error":{"foo":"bar"}}`,
 		`boom`:                      `{"error":"boom"}`,
 	} {
-		_, problem, err := pass("event: error\ndata: "+data+"\n\n", stream.Options{})
+		_, problem, err := pass("event: error\ndata: "+data+"\n\n", options{})
 		require.NoError(t, err)
 		require.Equal(t, want, string(problem))
 	}
-	_, problem, err := pass(content("A")+`error: {"code":500,"message":"context shift failed"}`+"\n\n", stream.Options{})
+	_, problem, err := pass(content("A")+`error: {"code":500,"message":"context shift failed"}`+"\n\n", options{})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"code":500,"message":"context shift failed"}`, string(problem))
 }

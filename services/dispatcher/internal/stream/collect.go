@@ -5,21 +5,17 @@ import (
 	"cmp"
 	"errors"
 	"slices"
-	"strconv"
 
-	"hydrallm/shared/openai"
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// Collector puts an event stream together to the JSON answer that a client asked for although the upstream streamed. It reads what a Filter
+// Collector puts an event stream together to the whole answer that a client asked for although the upstream streamed. It reads what a Filter
 // makes of the stream, so that both ways give the same answer.
 type Collector struct {
 	filter  *Filter
-	events  *openai.Reader
-	chunk   openai.Chunk
-	out     []byte
-	answers []*answer
-	done    bool
+	head    answer.Head
+	choices []*collected
 	size    int
 }
 
@@ -29,46 +25,44 @@ const maxCollected = 64 << 20
 // ErrTooLarge says that an answer is larger than the limit.
 var ErrTooLarge = errors.New("answer is larger than the limit")
 
-// answer is one choice being put together. Texts are inner parts of JSON strings, other values are raw.
-type answer struct {
+// collected is one choice being put together. Texts are inner parts of JSON strings, other values are raw.
+type collected struct {
 	index                       int
 	content, reasoning, refusal []byte
-	calls                       []answerCall
+	calls                       []collectedCall
 	oldCall                     oldCall
 	others                      others
 	logprobs                    []byte // elements of logprobs.content
 	finish                      []byte
 }
 
-type answerCall struct {
-	head   []byte // id, type and further members of the first delta, each after a comma
-	custom bool
-	name   []byte
-	args   []byte
+// collectedCall is a call being put together: what its first delta says, and the arguments, an inner part of a string.
+type collectedCall struct {
+	first answer.Call
+	args  []byte
 }
 
 // NewCollector begins an answer.
 func NewCollector(opts Options) *Collector {
-	opts.IncludeUsage = false // the usage is part of the answer
-	f := NewFilter(opts)
-	f.uniform = true
-	return &Collector{filter: f, events: &openai.Reader{}}
+	opts.Uniform = true
+	return &Collector{filter: NewFilter(opts)}
 }
 
-// Add takes the next event. Problem is the data of an event that is an error or may be one. The error is ErrTooLarge.
-func (c *Collector) Add(e openai.Event) (problem []byte, err error) {
-	if c.size += len(e.Data); c.size > maxCollected {
-		return nil, ErrTooLarge
+// Take takes the next event, as Filter.Take does. The error is ErrTooLarge.
+func (c *Collector) Take(e *answer.Chunk) (Step, error) {
+	if c.size += e.Size(); c.size > maxCollected {
+		return Step{}, ErrTooLarge
 	}
-	step := c.filter.Event(c.out[:0], e)
-	c.out = step.Out
-	c.done = c.done || step.Done
-	c.read(step.Out)
-	return step.Problem, nil
+	step := c.filter.Take(e)
+	for _, chunk := range step.Chunks {
+		c.head.Learn(chunk)
+		for i := range chunk.Choices {
+			ch := &chunk.Choices[i]
+			c.choice(ch.Index).add(ch)
+		}
+	}
+	return step, nil
 }
-
-// Done says that nothing more is to be read.
-func (c *Collector) Done() bool { return c.done }
 
 // Finished says that every choice has its finish reason, as Filter.Finished does.
 func (c *Collector) Finished() bool { return c.filter.Finished() }
@@ -76,136 +70,92 @@ func (c *Collector) Finished() bool { return c.filter.Finished() }
 // Usage is the last usage that came.
 func (c *Collector) Usage() Usage { return c.filter.Usage() }
 
-// Completion is the whole answer. The error says that the stream broke off or held none.
-func (c *Collector) Completion() ([]byte, error) {
-	if _, err := c.filter.End(nil); err != nil {
+// Whole is the whole answer. The error says that the stream broke off or held none.
+func (c *Collector) Whole() (*answer.Chunk, error) {
+	if _, err := c.filter.End(); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(c.answers, func(a, b *answer) int { return cmp.Compare(a.index, b.index) })
-	head := &c.filter.head
-	head.complete(c.filter.opts.Model)
-	body := append(head.append(nil, completionObject), `,"choices":[`...)
-	for i, a := range c.answers {
-		if i > 0 {
-			body = append(body, ',')
-		}
-		body = a.append(body)
+	whole := &answer.Chunk{}
+	whole.Reset(answer.Piece)
+	whole.Plain, whole.Usage = true, c.filter.usage
+	whole.ID, whole.Created, whole.Model = c.head.ID, c.head.Created, c.head.Model
+	slices.SortFunc(c.choices, func(a, b *collected) int { return cmp.Compare(a.index, b.index) })
+	for _, a := range c.choices {
+		a.fill(whole.Choose(a.index))
 	}
-	body = append(body, ']')
-	if usage := c.filter.usage; usage != nil {
-		body = append(append(body, `,"usage":`...), usage...)
-	}
-	return c.filter.disclose(append(body, '}')), nil
+	return whole, nil
 }
 
-// read takes events that the filter made.
-func (c *Collector) read(events []byte) {
-	if len(events) == 0 {
-		return
-	}
-	c.events.Reset(bytes.NewReader(events), 0)
-	for {
-		e, err := c.events.Next()
-		if err != nil { // the end: a reader of bytes has no other error below the limit of an event
-			return
-		}
-		c.chunk.Parse(e.Data)
-		for i := range c.chunk.Choices {
-			ch := &c.chunk.Choices[i]
-			c.answer(ch.Index).add(c.chunk.Data, ch)
-		}
-	}
-}
-
-func (c *Collector) answer(index int) *answer {
-	for _, a := range c.answers {
+func (c *Collector) choice(index int) *collected {
+	for _, a := range c.choices {
 		if a.index == index {
 			return a
 		}
 	}
-	a := &answer{index: index}
-	c.answers = append(c.answers, a)
+	a := &collected{index: index}
+	c.choices = append(c.choices, a)
 	return a
 }
 
-func (a *answer) add(data []byte, ch *openai.Choice) {
-	a.content = append(a.content, textOf(ch.Content.Of(data))...)
-	a.refusal = append(a.refusal, textOf(ch.Refusal.Of(data))...)
-	if thought := textOf(ch.ReasoningContent.Of(data)); len(thought) > 0 {
+func (a *collected) add(ch *answer.Choice) {
+	a.content = append(a.content, answer.Inner(ch.Content)...)
+	a.refusal = append(a.refusal, answer.Inner(ch.Refusal)...)
+	if thought := answer.Inner(ch.ReasoningContent); len(thought) > 0 {
 		a.reasoning = append(a.reasoning, thought...)
 	} else {
-		a.reasoning = append(a.reasoning, textOf(ch.Reasoning.Of(data))...)
+		a.reasoning = append(a.reasoning, answer.Inner(ch.Reasoning)...)
 	}
-	for span := range rawjson.Elements(ch.ToolCalls.Of(data)) {
-		a.addCall(span.Of(ch.ToolCalls.Of(data)))
+	for i := range ch.Calls {
+		a.addCall(&ch.Calls[i])
 	}
-	a.oldCall.add(ch.FunctionCall.Of(data))
-	a.others.add(data, ch)
-	logprobs := rawjson.Get(ch.Logprobs.Of(data), "content")
+	a.oldCall.add(ch.FunctionCall)
+	a.others.add(ch)
+	logprobs := rawjson.Get(ch.Logprobs, "content")
 	for span := range rawjson.Elements(logprobs) {
 		if len(a.logprobs) > 0 {
 			a.logprobs = append(a.logprobs, ',')
 		}
 		a.logprobs = append(a.logprobs, span.Of(logprobs)...)
 	}
-	if finish := ch.Finish.Of(data); isText(finish) {
-		a.finish = bytes.Clone(finish)
+	if answer.IsText(ch.Finish) {
+		a.finish = bytes.Clone(ch.Finish)
 	}
 }
 
 // addCall takes a delta of a call. The filter sees to it that indexes count up from 0 and that the first delta has everything.
-func (a *answer) addCall(raw []byte) {
-	e := readEntry(raw)
-	if e.index == len(a.calls) {
-		a.calls = append(a.calls, answerCall{
-			head: appendOthers(nil, raw, "index", "function", "custom"), custom: e.custom, name: bytes.Clone(e.name),
-		})
+func (a *collected) addCall(c *answer.Call) {
+	if c.Index == len(a.calls) {
+		others, tool := c.More()
+		a.calls = append(a.calls, collectedCall{first: answer.Call{
+			Index: -1, ID: bytes.Clone(c.ID), Type: bytes.Clone(c.Type), Name: bytes.Clone(c.Name), Custom: c.Custom,
+			Others: bytes.Clone(others), ToolOthers: bytes.Clone(tool),
+		}})
 	}
-	if e.index >= 0 && e.index < len(a.calls) {
-		call := &a.calls[e.index]
-		call.args = append(call.args, e.argText()...)
+	if c.Index >= 0 && c.Index < len(a.calls) {
+		call := &a.calls[c.Index]
+		call.args = append(call.args, c.ArgText()...)
 	}
 }
 
-func (a *answer) append(dst []byte) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(a.index), 10)
-	dst = append(dst, `,"message":{"role":"assistant","content":`...)
+// fill makes the choice of the whole answer.
+func (a *collected) fill(ch *answer.Choice) {
+	ch.Role, ch.Content, ch.Finish = assistant, answer.Quoted(a.content), a.finish
 	if len(a.content) == 0 && (len(a.calls) > 0 || a.oldCall.came || len(a.refusal) > 0) {
-		dst = append(dst, null...)
-	} else {
-		dst = append(dst, quoted(a.content)...)
+		ch.Content = null
 	}
 	if len(a.reasoning) > 0 {
-		dst = append(append(dst, `,"reasoning_content":`...), quoted(a.reasoning)...)
+		ch.ReasoningContent = answer.Quoted(a.reasoning)
 	}
 	if len(a.refusal) > 0 {
-		dst = append(append(dst, `,"refusal":`...), quoted(a.refusal)...)
+		ch.Refusal = answer.Quoted(a.refusal)
 	}
-	for i := range a.calls {
-		if i == 0 {
-			dst = append(dst, `,"tool_calls":[`...)
-		} else {
-			dst = append(dst, ',')
-		}
-		dst = a.calls[i].append(dst)
+	for _, call := range a.calls {
+		call.first.Args = answer.Quoted(call.args)
+		ch.Calls = append(ch.Calls, call.first)
 	}
-	if len(a.calls) > 0 {
-		dst = append(dst, ']')
-	}
-	dst = append(a.others.append(a.oldCall.append(dst)), '}')
+	ch.FunctionCall = a.oldCall.raw()
+	ch.Delta, ch.Extra = a.others.object(), len(a.others) > 0
 	if len(a.logprobs) > 0 {
-		dst = append(append(append(dst, `,"logprobs":{"content":[`...), a.logprobs...), `]}`...)
+		ch.Logprobs = append(append([]byte(`{"content":[`), a.logprobs...), `]}`...)
 	}
-	return append(append(append(dst, `,"finish_reason":`...), a.finish...), '}')
-}
-
-func (c *answerCall) append(dst []byte) []byte {
-	dst = append(append(dst, '{'), c.head[1:]...)
-	member, args := `,"function":{"name":`, `,"arguments":`
-	if c.custom {
-		member, args = `,"custom":{"name":`, `,"input":`
-	}
-	dst = append(append(dst, member...), c.name...)
-	dst = append(append(dst, args...), quoted(c.args)...)
-	return append(dst, "}}"...)
 }

@@ -2,143 +2,76 @@ package stream
 
 import (
 	"bytes"
-	"slices"
-	"strconv"
 
-	"hydrallm/shared/openai"
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// Completion gives a JSON answer as the client gets it: think tags handled (R-222), and the same repairs as in a stream. A sound answer is
-// returned as it is, without a copy; the body must be valid JSON.
-func Completion(body []byte, opts Options) []byte {
-	body = bytes.TrimSpace(body) // some upstreams send blank lines while they work
+// Repair makes a whole answer sound: think tags are handled (R-222), and there are the same repairs as in a stream. A sound answer stays as it is.
+func Repair(c *answer.Chunk, opts Options) {
 	f := NewFilter(opts)
-	f.chunk.Parse(body)
-	c := &f.chunk
-	if !c.Valid {
-		return body
-	}
-	changed := false
 	for i := range c.Choices {
-		p := f.rewriteMessage(i)
-		f.parts = append(f.parts, p)
-		changed = changed || !p.text.IsZero()
+		ch := &c.Choices[i]
+		f.repairMessage(ch, i)
+		c.Edited = c.Edited || ch.Edited
 	}
-	if !changed && !c.NullError && (opts.Model == "" || !c.HasChoices) {
-		return f.disclose(body)
-	}
-	f.head.learn(c)
-	return f.disclose(f.appendTop(nil, changed, true))
 }
 
-// IsAnswer says whether a JSON body holds an answer: a choice with a message. Anything else is of no use to a client, whatever its status.
-func IsAnswer(body []byte) bool {
-	var c openai.Chunk
-	c.Parse(bytes.TrimSpace(body))
-	return slices.ContainsFunc(c.Choices, func(ch openai.Choice) bool { return !ch.Delta.IsZero() })
-}
-
-// rewriteMessage repairs the choice of a whole answer that stands at a position.
-func (f *Filter) rewriteMessage(position int) part {
-	data, ch := f.chunk.Data, &f.chunk.Choices[position]
-	var edit deltaEdit
-	f.split.reset()
-	if f.opts.Think != ThinkOff || f.uniform {
-		var s splitter
-		f.editText(&edit, &s, ch, true)
-		edit.keepContent = true // a message always has a content (R-230)
-	}
-	calls := ch.ToolCalls.Of(data)
-	hasCalls := len(calls) > 0 && calls[0] == '[' && string(given(calls)) != "[]"
-	if hasCalls {
-		edit.calls = repairCalls(calls)
-	}
-	functionCall := given(ch.FunctionCall.Of(data)) != nil
-	stated := ch.Finish.Of(data)
-	finish := finishReason(stated, hasCalls, functionCall, ch.HasOutput(data))
-	if finish == nil && !ch.Finish.IsZero() {
+// repairMessage repairs the choice of a whole answer that stands at a position.
+func (f *Filter) repairMessage(ch *answer.Choice, position int) {
+	hasCalls, functionCall := len(ch.Calls) > 0, answer.Given(ch.FunctionCall) != nil
+	finish := finishReason(ch.Finish, hasCalls, functionCall, ch.HasOutput())
+	if finish == nil && ch.Finish != nil {
 		finish = finishReason(finishStop, hasCalls, functionCall, true)
 	}
-	noContent := ch.Content.IsZero() && !ch.Delta.IsZero()
-	if bytes.Equal(finish, stated) && !edit.changed() && !noContent && !ch.NoIndex {
-		return part{}
+	if f.opts.Think != ThinkOff || f.opts.Uniform {
+		var s splitter
+		f.editText(&s, ch, true, true) // a message always has a content (R-230)
 	}
-	start := len(f.text)
-	raw := ch.Span.Of(data)
-	c := rawjson.Copy(f.text, raw)
-	for m := range rawjson.Members(raw) {
-		name := string(m.Name())
-		c.Member(m.Key.Start, m.Value.End, name != "index" || !ch.NoIndex)
-		switch name {
-		case "message":
-			message := f.appendEdited(nil, m.Value.Of(raw), &edit)
-			if noContent {
-				message = rawjson.AppendSet(nil, message, "content", null)
-			}
-			replace(c.Edit(m.Value.Start, m.Value.End), message)
-		case "finish_reason":
-			replace(c.Edit(m.Value.Start, m.Value.End), finish)
+	if ch.Content == nil && ch.Delta != nil {
+		ch.Content, ch.Edited = null, true
+	}
+	for i := range ch.Calls {
+		if repairCall(&ch.Calls[i]) {
+			ch.ToolCalls, ch.Edited = nil, true
 		}
+	}
+	if !bytes.Equal(finish, ch.Finish) {
+		ch.Finish, ch.Edited = finish, true
 	}
 	if ch.NoIndex {
-		c.Add([]byte(`"index":`), strconv.AppendInt(nil, int64(max(position, ch.Index)), 10))
+		ch.Index, ch.Edited = max(position, ch.Index), true
 	}
-	f.text = c.End()
-	return part{text: rawjson.Span{Start: start, End: len(f.text)}}
 }
 
-// repairCalls gives the tool calls of a message as elements of an array: with ids, types, and arguments that are a JSON text in a string
-// (TOOL-07). It is nil when all of them are sound.
-func repairCalls(array []byte) []byte {
-	var out []byte
-	changed := false
-	for span := range rawjson.Elements(array) {
-		raw := span.Of(array)
-		fixed := repairCall(raw)
-		changed = changed || fixed != nil
-		if fixed == nil {
-			fixed = raw
-		}
-		if out != nil {
-			out = append(out, ',')
-		}
-		out = append(out, fixed...)
+// repairCall sees to it that a whole call has an id, a type, and arguments that are a JSON text in a string (TOOL-07). The answer is false
+// when it had.
+func repairCall(c *answer.Call) (changed bool) {
+	if len(c.Raw) == 0 || c.Raw[0] != '{' {
+		return false
 	}
-	if !changed {
-		return nil
-	}
-	return out
-}
-
-// repairCall gives the repaired call, or nil when it is sound.
-func repairCall(raw []byte) []byte {
-	if len(raw) == 0 || raw[0] != '{' {
-		return nil
-	}
-	e := readEntry(raw)
-	var fixed []byte
 	set := func(name string, value []byte) {
-		if fixed == nil {
-			fixed = raw
-		}
-		fixed = rawjson.AppendSet(nil, fixed, name, value)
+		c.Raw, changed = rawjson.AppendSet(nil, c.Raw, name, value), true
 	}
-	if e.id == nil {
-		set("id", newCallID())
+	if c.ID == nil {
+		c.ID = newCallID()
+		set("id", c.ID)
 	}
-	if e.custom {
-		return fixed
+	if c.Custom {
+		return changed
 	}
-	if e.typ == nil {
-		set("type", functionType)
+	if c.Type == nil {
+		c.Type = functionType
+		set("type", c.Type)
 	}
-	if function := e.function.Of(raw); function != nil && !isText(e.args) {
-		args := e.argText()
+	if c.Tool != nil && !answer.IsText(c.Args) {
+		args := c.ArgText()
 		if len(args) == 0 {
 			args = []byte("{}")
 		}
-		set("function", rawjson.AppendSet(nil, function, "arguments", quoted(args)))
+		c.Args = answer.Quoted(args)
+		c.Tool = rawjson.AppendSet(nil, c.Tool, "arguments", c.Args)
+		set("function", c.Tool)
 	}
-	return fixed
+	return changed
 }

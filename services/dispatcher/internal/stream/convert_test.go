@@ -7,8 +7,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/stream"
-	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fixtures"
 )
 
@@ -20,45 +22,45 @@ func whole(message, finish string) string {
 // A whole answer gets the repairs of a stream, and what is sound keeps its bytes (SSE-20b, TOOL-07, STR-09, R-230).
 func TestCompletion(t *testing.T) {
 	t.Parallel()
-	split, strip := stream.Options{Think: stream.ThinkSplit}, stream.Options{Think: stream.ThinkStrip}
+	split, strip := options{Think: stream.ThinkSplit}, options{Think: stream.ThinkStrip}
 	const call = `{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`
 	cases := []struct {
 		name, in, want string
-		opts           stream.Options
+		opts           options
 	}{
-		{"sound", whole(`{"role":"assistant","content":"안녕 <think>x</think>","refusal":null,"annotations":[]}`, `"stop"`), "", stream.Options{}},
+		{"sound", whole(`{"role":"assistant","content":"안녕 <think>x</think>","refusal":null,"annotations":[]}`, `"stop"`), "", options{}},
 		{"sound, split", whole(`{"role":"assistant","content":"a < b"}`, `"length"`), "", split},
 		{"sound calls", whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"tool_calls"`), "", split},
 		{"split", whole(`{"role":"assistant","content":"<think>r\n</think>b"}`, `"stop"`), whole(`{"role":"assistant","content":"b","reasoning_content":"r\n"}`, `"stop"`), split},
 		{"strip", whole(`{"role":"assistant","content":"<think>only</think>"}`, `"stop"`), whole(`{"role":"assistant","content":""}`, `"stop"`), strip},
 		{"unclosed", whole(`{"content":"a<think>b</thi","role":"assistant"}`, `"length"`), whole(`{"content":"a","role":"assistant","reasoning_content":"b</thi"}`, `"length"`), split},
-		{"stop with calls", whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"stop"`), whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"tool_calls"`), stream.Options{}},
+		{"stop with calls", whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"stop"`), whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"tool_calls"`), options{}},
 		{
 			"empty arguments", whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},`+call+`]}`, `"tool_calls"`),
 			whole(`{"content":"","tool_calls":[`+call+`,`+call+`]}`, `"tool_calls"`),
-			stream.Options{},
+			options{},
 		},
 		{
 			"no arguments, no type", whole(`{"content":"","tool_calls":[{"id":"a","function":{"name":"f"}}]}`, `"tool_calls"`),
 			whole(`{"content":"","tool_calls":[{"id":"a","function":{"name":"f","arguments":"{}"},"type":"function"}]}`, `"tool_calls"`),
-			stream.Options{},
+			options{},
 		},
 		{
 			"arguments are an object", whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":{"x": "1"}}}]}`, `"tool_calls"`),
 			whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{\"x\": \"1\"}"}}]}`, `"tool_calls"`),
-			stream.Options{},
+			options{},
 		},
-		{"no content", whole(`{"role":"assistant","tool_calls":[`+call+`]}`, `"tool_calls"`), whole(`{"role":"assistant","tool_calls":[`+call+`],"content":null}`, `"tool_calls"`), stream.Options{}},
-		{"empty finish reason", whole(`{"content":"x"}`, `""`), whole(`{"content":"x"}`, `"stop"`), stream.Options{}},
+		{"no content", whole(`{"role":"assistant","tool_calls":[`+call+`]}`, `"tool_calls"`), whole(`{"role":"assistant","tool_calls":[`+call+`],"content":null}`, `"tool_calls"`), options{}},
+		{"empty finish reason", whole(`{"content":"x"}`, `""`), whole(`{"content":"x"}`, `"stop"`), options{}},
 		{
 			"no indexes", `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"},{"index":null,"message":{"content":"b"},"finish_reason":"stop"}]}`,
 			`{"choices":[{"message":{"content":"a"},"finish_reason":"stop","index":0},{"message":{"content":"b"},"finish_reason":"stop","index":1}]}`,
-			stream.Options{},
+			options{},
 		},
-		{"error null", `{"error":null,"choices":[]}`, `{"choices":[]}`, stream.Options{}},
-		{"model", whole(`{"content":"x"}`, `"stop"`), strings.Replace(whole(`{"content":"x"}`, `"stop"`), `"model":"m"`, `"model":"auto"`, 1), stream.Options{Model: "auto"}},
-		{"white space before it", "\n\n" + whole(`{"content":"x"}`, `"stop"`) + "\n", whole(`{"content":"x"}`, `"stop"`), stream.Options{}},
-		{"no answer", `{"choices":`, "", stream.Options{}},
+		{"error null", `{"error":null,"choices":[]}`, `{"choices":[]}`, options{}},
+		{"model", whole(`{"content":"x"}`, `"stop"`), strings.Replace(whole(`{"content":"x"}`, `"stop"`), `"model":"m"`, `"model":"auto"`, 1), options{Model: "auto"}},
+		{"white space before it", "\n\n" + whole(`{"content":"x"}`, `"stop"`) + "\n", whole(`{"content":"x"}`, `"stop"`), options{}},
+		{"no answer", `{"choices":`, "", options{}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -66,10 +68,10 @@ func TestCompletion(t *testing.T) {
 			if c.want == "" {
 				c.want = c.in
 			}
-			require.Equal(t, c.want, string(stream.Completion([]byte(c.in), c.opts)))
+			require.Equal(t, c.want, string(answertest.Completion([]byte(c.in), c.opts)))
 		})
 	}
-	got := stream.Completion([]byte(whole(`{"content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)), stream.Options{})
+	got := answertest.Completion([]byte(whole(`{"content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)), options{})
 	require.Regexp(t, `"id":"call_[a-z2-7]{26}"`, string(got))
 }
 
@@ -77,9 +79,8 @@ func TestCompletion(t *testing.T) {
 func TestSynthesize(t *testing.T) {
 	t.Parallel()
 	body := whole(`{"role":"assistant","content":"<think>t</think>Hi","reasoning":"r","refusal":null,"annotations":[1],"tool_calls":[{"id":"a","type":"function","function":{"name":"f"}},{"function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)
-	out := string(stream.Synthesize([]byte("x"), []byte(body), stream.Options{Think: stream.ThinkSplit}))
-	require.True(t, strings.HasPrefix(out, "xdata: "))
-	out = out[1:]
+	out := synthesize(t, []byte(body), options{Think: stream.ThinkSplit})
+	require.True(t, strings.HasPrefix(out, "data: "))
 	got := readStrictly(t, out)
 	require.Equal(t, "Hi", got.content[0])
 	require.Equal(t, "rt", got.reasoning[0])
@@ -87,22 +88,23 @@ func TestSynthesize(t *testing.T) {
 	requireTools(t, []tool{{"a", "f", "function", "{}"}, {"*", "f", "function", "{}"}}, out)
 	require.Less(t, strings.Index(out, `"r"`), strings.Index(out, `"Hi"`))
 	require.Contains(t, out, `"annotations":[1]`)
-	require.Contains(t, string(stream.Synthesize(nil, []byte(body), stream.Options{IncludeUsage: true})), `"choices":[],"usage":{"total_tokens":3,"x_cost":1.50}`)
+	require.Contains(t, string(synthesize(t, []byte(body), options{IncludeUsage: true})), `"choices":[],"usage":{"total_tokens":3,"x_cost":1.50}`)
 
-	out = string(stream.Synthesize(nil, []byte(`{"choices":[{"message":{"content":"A"}},{"message":{"content":"B"},"finish_reason":"length"}]}`), stream.Options{}))
+	out = synthesize(t, []byte(`{"choices":[{"message":{"content":"A"}},{"message":{"content":"B"},"finish_reason":"length"}]}`), options{})
 	got = readStrictly(t, out)
 	require.Equal(t, map[int]string{0: "A", 1: "B"}, got.content)
 	require.Equal(t, map[int]string{0: "stop", 1: "length"}, got.finish)
 	require.Regexp(t, `^data: {"id":"chatcmpl-[a-z2-7]{26}","object":"chat.completion.chunk","created":\d+,"model":"",`, out)
 
-	require.Equal(t, "ok", readStrictly(t, string(stream.Synthesize(nil, fixtures.Get("generic/stream-as-json.json").Body, stream.Options{}))).content[0])
-	require.Contains(t, string(stream.Synthesize(nil, []byte(`{"choices":[{"text":"x"}]}`), stream.Options{})), `data: {"error":{`)
+	require.Equal(t, "ok", readStrictly(t, string(synthesize(t, fixtures.Get("generic/stream-as-json.json").Body, options{}))).content[0])
+	_, err := answertest.Synthesize([]byte(`{"choices":[{"text":"x"}]}`), options{})
+	require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 }
 
 // A whole answer inside an event stream is taken apart like one that came as JSON.
 func TestWholeAnswerAsEvent(t *testing.T) {
 	t.Parallel()
-	out, problem, err := pass("data: "+whole(`{"role":"assistant","content":"Hi"}`, `"stop"`)+"\n\n"+doneEvent, stream.Options{})
+	out, problem, err := pass("data: "+whole(`{"role":"assistant","content":"Hi"}`, `"stop"`)+"\n\n"+doneEvent, options{})
 	require.NoError(t, err)
 	require.Nil(t, problem)
 	got := readStrictly(t, out)
@@ -121,17 +123,16 @@ func TestCollector(t *testing.T) {
 		finish("stop") + usageChunk + doneEvent
 	require.Equal(t, `{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[`+
 		`{"index":0,"message":{"role":"assistant","content":"\ud83c\udf0d","reasoning_content":"r","tool_calls":[{"id":"a","type":"custom","custom":{"name":"sh","input":"ls"}},`+
-		`{"id":"b","type":"function","extra_content":1,"function":{"name":"g","arguments":"{}"}}]},"finish_reason":"tool_calls"},`+
+		`{"id":"b","type":"function","function":{"name":"g","arguments":"{}"},"extra_content":1}]},"finish_reason":"tool_calls"},`+
 		`{"index":1,"message":{"role":"assistant","content":"XY"},"logprobs":{"content":[{"token":"X"},{"token":"Y"}]},"finish_reason":"length"}],`+
 		`"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5}}`, string(collect(t, text)))
 
-	c := stream.NewCollector(stream.Options{})
-	_, err := c.Completion()
-	require.Error(t, err)
-	problem, err := c.Add(openai.Event{Data: []byte(`{"error":"x"}`), Lines: 1})
+	_, problem, err := answertest.Collect(answertest.Chat(strings.NewReader(`data: {"error":"x"}`+"\n\n")), options{})
 	require.NoError(t, err)
 	require.JSONEq(t, `{"error":"x"}`, string(problem))
-	_, err = c.Add(openai.Event{Data: make([]byte, 65<<20)})
+	_, _, err = answertest.Collect(answertest.Chat(strings.NewReader("")), options{})
+	require.ErrorIs(t, err, classify.ErrEmptyAnswer)
+	_, err = stream.NewCollector(stream.Options{}).Take(&answer.Chunk{Data: make([]byte, 65<<20)})
 	require.ErrorIs(t, err, stream.ErrTooLarge)
 }
 
@@ -148,6 +149,6 @@ func TestCollectorKeepsOtherMembers(t *testing.T) {
 
 func TestUsageOf(t *testing.T) {
 	t.Parallel()
-	require.Equal(t, stream.Usage{Total: 3}, stream.UsageOf([]byte("\n"+whole(`{"content":"x"}`, `"stop"`))))
-	require.Equal(t, stream.Usage{}, stream.UsageOf([]byte(`{"usage":[]}`)))
+	require.Equal(t, stream.Usage{Total: 3}, answertest.Usage([]byte("\n"+whole(`{"content":"x"}`, `"stop"`))))
+	require.Equal(t, stream.Usage{}, answertest.Usage([]byte(`{"usage":[]}`)))
 }

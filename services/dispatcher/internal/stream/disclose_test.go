@@ -1,18 +1,19 @@
 package stream_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"hydrallm/services/dispatcher/internal/stream"
-	"hydrallm/shared/openai"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
+	"hydrallm/services/dispatcher/internal/surface"
 )
 
-var disclosing = stream.Options{
+var disclosing = options{
 	Model: "auto", IncludeUsage: true, Parts: []byte(`[{"type":"retry"}]`),
-	Usage: []stream.Member{{Name: "gateway_provider", Value: []byte(`"groq"`)}, {Name: "gateway_key_index", Value: []byte("2")}},
+	Usage: []surface.Member{{Name: "gateway_provider", Value: []byte(`"groq"`)}, {Name: "gateway_key_index", Value: []byte("2")}},
 }
 
 // R-033, R-034, C-07: a whole answer tells who gave it, whatever the upstream says of itself.
@@ -27,7 +28,7 @@ func TestWholeAnswerDiscloses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			body := `{"id":"c1","created":7,"model":"real","choices":[{"index":0,"message":{"role":"assistant","content":"hi"},"finish_reason":"stop"}]` + usage + `}`
-			got := gjson.ParseBytes(stream.Completion([]byte(body), disclosing))
+			got := gjson.ParseBytes(answertest.Completion([]byte(body), disclosing))
 			require.Equal(t, "auto", got.Get("model").Str)
 			require.Equal(t, "groq", got.Get("usage.gateway_provider").Str)
 			require.EqualValues(t, 2, got.Get("usage.gateway_key_index").Int())
@@ -41,17 +42,17 @@ func TestWholeAnswerDiscloses(t *testing.T) {
 // R-036, R-039: a stream has one id, time and model, and one usage chunk with the facts at its end.
 func TestStreamDiscloses(t *testing.T) {
 	t.Parallel()
-	f := stream.NewFilter(disclosing)
-	var out []byte
+	var in strings.Builder
 	for _, data := range []string{
 		`{"id":"c1","created":7,"model":"real","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}],"usage":null}`,
 		`{"id":"c2","created":8,"model":"other","choices":[{"index":0,"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}`,
 		`{"id":"c3","created":9,"model":"real","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`,
 	} {
-		out = f.Event(out, openai.Event{Data: []byte(data), Raw: []byte("data: " + data + "\n\n"), Lines: 1}).Out
+		in.WriteString("data: " + data + "\n\n")
 	}
-	out, err := f.End(out)
+	out, problem, err := pass(in.String(), disclosing)
 	require.NoError(t, err)
+	require.Nil(t, problem)
 	require.Equal(t, `data: {"id":"c1","created":7,"model":"auto","choices":[{"index":0,"delta":{"content":"hi"},"finish_reason":null}]}
 
 data: {"id":"c1","created":7,"model":"auto","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}
@@ -60,5 +61,5 @@ data: {"id":"c1","object":"chat.completion.chunk","created":7,"model":"auto","ch
 
 data: [DONE]
 
-`, string(out))
+`, out)
 }

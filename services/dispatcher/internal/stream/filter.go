@@ -2,169 +2,138 @@ package stream
 
 import (
 	"bytes"
-	"unicode/utf8"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/openai"
-	"hydrallm/shared/openai/rawjson"
 )
 
-// Options say what the client gets.
+// Options say how an answer is repaired.
 type Options struct {
-	Think        Think
-	IncludeUsage bool   // stream_options.include_usage: exactly one usage chunk at the end, otherwise none (STR-07)
-	Choices      int    // n of the request; 0 = 1
-	Model        string // name that every chunk or answer states, with one id for all chunks (C-07); "" leaves the upstream's
-
-	// What a routed answer tells about itself (R-033, R-034, R-039).
-	Usage []Member // members of its usage, which it has then in any case; none leaves the upstream's
-	Parts []byte   // array in the message of a whole answer; nil for none
+	Think   Think
+	Choices int // n of the request; 0 = 1
+	// Uniform says that texts are wanted in the documented fields, whoever answers: the client does not know the upstream, or does not speak Chat
+	// Completions.
+	Uniform bool
 }
 
 // Usage is the number of tokens of an answer.
 type Usage = openai.Usage
 
-// Filter is the transform of one event stream. It is not safe for concurrent use.
+// Filter repairs the events of one stream. It is not safe for concurrent use.
 type Filter struct {
 	opts    Options
-	uniform bool // the client gets texts in the documented fields, whoever answers: it does not know the upstream, or one JSON answer is made
-	head    head
-	chunk   openai.Chunk
 	choices []*choice
-
-	began   bool   // something decisive came
+	began   bool // something decisive came
+	end     End
 	done    bool   // [DONE] came
-	doneRaw []byte // as it came, if it may pass so
+	usage   []byte // raw object of the last usage, wherever it came
 
-	usage      []byte // raw object of the last usage, wherever it came
-	usageEvent []byte // event of the last usage-only chunk, as it goes out at the end; nil when other usage came after it
-
-	// Buffers that are used again for each chunk.
-	parts []part
-	text  []byte // rewritten choices
-	calls []byte
+	// What the last event gave.
+	out   []*answer.Chunk
+	made  answer.Queue  // chunks of out that were not read
+	calls []answer.Call // repaired
 	split split
-	body  []byte
 }
 
 // NewFilter begins a stream.
-func NewFilter(opts Options) *Filter { return &Filter{opts: opts, uniform: opts.Model != ""} }
+func NewFilter(opts Options) *Filter { return &Filter{opts: opts} }
 
-// Step is what one event did.
+// Step is what one event did. It is valid until the next event is taken, and as long as that is.
 type Step struct {
-	Out      []byte // dst with what goes to the client appended
-	Decisive bool   // the upstream really answers (R-122)
-	Done     bool   // [DONE]: nothing more is to be read
-	Problem  []byte // JSON or text that is an error, or may be one; nothing of the event is in Out then
+	Chunks   []*answer.Chunk // what goes to the client
+	Decisive bool            // the upstream really answers (R-122)
+	Done     bool            // the upstream says that the answer is complete: nothing more is to be read
+	Problem  []byte          // JSON or text that is an error, or may be one; there are no Chunks then
 }
 
-// Event takes the next event. What goes to the client is appended to dst. Problem may alias the event.
-func (f *Filter) Event(dst []byte, e openai.Event) Step {
-	step := Step{Out: dst}
+// End is what is told at the end of a complete answer.
+type End struct {
+	// Usage reports the last usage that came, and nothing else; nil when there was none.
+	Usage *answer.Chunk
+	// Raw is the end mark as the upstream sent it, if a client may get it so; nil otherwise.
+	Raw []byte
+}
+
+// Take takes the next event, which it may change.
+func (f *Filter) Take(c *answer.Chunk) Step {
 	if f.done {
-		return step
+		return Step{}
 	}
-	if e.Data == nil {
-		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut && !e.Noncanonical {
-			step.Out = append(dst, e.Raw...) // a comment stays one (SSE-04)
-		}
-		return step
+	f.out, f.calls = f.out[:0], f.calls[:0]
+	f.made.Clear()
+	switch c.Kind {
+	case answer.Nothing:
+		return Step{}
+	case answer.Problem:
+		return Step{Problem: c.Data}
+	case answer.Done:
+		f.done, f.end.Raw = true, bytes.Clone(c.Raw)
+		return Step{Done: true}
+	case answer.Comment:
+		f.pass(c)
+		return Step{Chunks: f.out}
+	case answer.Piece:
 	}
-	data := bytes.TrimSpace(e.Data)
-	switch {
-	case len(data) == 0 || data[0] == ':': // nothing, or a comment that another proxy took for data
-		return step
-	case openai.IsDone(data):
-		f.done, step.Done = true, true
-		if wellformed(&e) && len(e.Data) == len("[DONE]") { // with spaces around it, some clients take it for JSON
-			f.doneRaw = bytes.Clone(e.Raw)
-		}
-		return step
-	}
-	f.chunk.Parse(data)
-	if !f.chunk.Valid && !utf8.Valid(data) { // such text must not go on as it is
-		data = bytes.ToValidUTF8(data, replacement)
-		e.Noncanonical = true
-		f.chunk.Parse(data)
-	}
-	switch {
-	case string(e.Name) == "error":
-		step.Problem = f.namedError(data)
-	case !f.chunk.Error.IsZero():
-		step.Problem = data
-	case f.chunk.Valid:
-		return f.valid(step, &e)
-	case !e.Cut: // half a value at the end is a cut stream, which End reports (SSE-10)
-		step.Problem = data
-	}
-	return step
-}
-
-var replacement = []byte("\ufffd")
-
-// namedError gives the data of an event with the name "error" in a form that nobody takes for anything else (R-122).
-func (f *Filter) namedError(data []byte) []byte {
-	if !f.chunk.Error.IsZero() {
-		return data
-	}
-	out := []byte(`{"error":`)
-	if f.chunk.Valid {
-		out = append(out, data...)
-	} else {
-		out = rawjson.AppendString(out, data)
-	}
-	return append(out, '}')
-}
-
-// wellformed says that an event may pass as it came, if its data may.
-func wellformed(e *openai.Event) bool { return e.Lines == 1 && !e.Noncanonical && !e.Cut }
-
-// valid takes a chunk that reports no error.
-func (f *Filter) valid(step Step, e *openai.Event) Step {
-	c := &f.chunk
-	f.head.learn(c)
-	f.noteUsage()
+	f.noteUsage(c)
 	switch {
 	case c.Plain:
-		return f.whole(step)
+		return f.takeApart(c)
 	case len(c.Choices) > 0:
-		return f.withChoices(step, e)
+		return f.piece(c)
 	case c.UsageOnly():
-		if f.opts.IncludeUsage {
-			f.usageEvent = f.appendChunk(f.usageEvent[:0], e, false)
-		}
+		f.keepUsage(c)
 	case c.HasChoices: // prompt filter results, costs (STR-06)
-		step.Out = f.appendChunk(step.Out, e, false)
+		f.pass(c)
 	default: // no client can use it; it may be an error in a form of its own, or a chunk of nothing
-		step.Problem = c.Data
+		return Step{Problem: c.Data}
 	}
-	return step
+	return Step{Chunks: f.out}
+}
+
+func (f *Filter) pass(c *answer.Chunk) { f.out = append(f.out, c) }
+
+// make gives a chunk of our own with a delta of one choice, to be filled and passed on.
+func (f *Filter) make(index int) *answer.Choice {
+	c := f.made.Add(answer.Piece)
+	f.pass(c)
+	return c.Choose(index)
 }
 
 // noteUsage keeps the last usage: upstreams send running totals (STR-15).
-func (f *Filter) noteUsage() {
-	if c := &f.chunk; !c.Usage.IsZero() {
-		f.usage = append(f.usage[:0], c.Usage.Of(c.Data)...)
-		f.usageEvent = f.usageEvent[:0]
+func (f *Filter) noteUsage(c *answer.Chunk) {
+	if c.Usage != nil {
+		f.usage = append(f.usage[:0], c.Usage...)
+		f.end.Usage = nil
 	}
 }
 
-// withChoices repairs the choices of a chunk and passes on what is left of it.
-func (f *Filter) withChoices(step Step, e *openai.Event) Step {
-	c := &f.chunk
-	f.parts, f.text = f.parts[:0], f.text[:0]
-	changed, kept := false, false
-	for i := range c.Choices {
-		p := f.rewriteChoice(&step.Out, &c.Choices[i])
-		f.parts = append(f.parts, p)
-		changed = changed || p.gone || !p.text.IsZero()
-		kept = kept || !p.gone
-	}
-	step.Decisive = c.Decisive()
+// keepUsage keeps a chunk that reports the usage, for the end. Clients get exactly one (STR-07).
+func (f *Filter) keepUsage(c *answer.Chunk) {
+	kept := *c
+	kept.Raw, kept.Data, kept.Usage = bytes.Clone(c.Raw), bytes.Clone(c.Data), f.usage
+	kept.Choices, kept.ID, kept.Object, kept.Created, kept.Model = nil, nil, nil, nil, nil
+	f.end.Usage = &kept
+}
+
+// piece repairs the choices of a chunk and passes on what is left of it.
+func (f *Filter) piece(c *answer.Chunk) Step {
+	step := Step{Decisive: c.Decisive()}
 	f.began = f.began || step.Decisive
-	if kept {
-		step.Out = f.appendChunk(step.Out, e, changed)
+	kept := c.Choices[:0]
+	for i := range c.Choices {
+		ch := &c.Choices[i]
+		if !f.repair(c, ch) {
+			c.Edited = true
+			continue
+		}
+		c.Edited = c.Edited || ch.Edited
+		kept = append(kept, *ch)
 	}
+	if c.Choices = kept; len(kept) > 0 {
+		f.pass(c)
+	}
+	step.Chunks = f.out
 	return step
 }
 
@@ -184,39 +153,33 @@ func (f *Filter) complete() bool {
 // Usage is the last usage that came.
 func (f *Filter) Usage() Usage { return openai.ParseUsage(f.usage) }
 
-// missing says what is wrong with a stream that ended now: nothing was answered, or the answer broke off.
-func (f *Filter) missing() error {
-	if !f.began {
-		return classify.ErrEmptyAnswer
+// End gives the end of a complete stream. A choice without a finish reason makes it an error, also if the upstream said that it is complete:
+// proxies do so after an upstream that broke off.
+func (f *Filter) End() (End, error) {
+	switch {
+	case !f.began:
+		return End{}, classify.ErrEmptyAnswer
+	case !f.complete():
+		return End{}, classify.ErrTruncated
 	}
-	return classify.ErrTruncated
+	end := f.end
+	if end.Usage == nil && f.usage != nil {
+		end.Usage = &answer.Chunk{}
+		end.Usage.Reset(answer.Piece)
+		end.Usage.Usage = f.usage
+	}
+	return end, nil
 }
 
-// End appends the end of a complete stream: the usage chunk if it was asked for, and [DONE]. A choice without a finish reason makes it an
-// error, also if [DONE] came: proxies write that after an upstream that broke off.
-func (f *Filter) End(dst []byte) ([]byte, error) {
-	if !f.began || !f.complete() {
-		return dst, f.missing()
-	}
-	if f.opts.IncludeUsage && (f.usage != nil || len(f.opts.Usage) > 0) {
-		if len(f.opts.Usage) > 0 {
-			dst = f.appendOwn(dst, `"choices":[],"usage":`, string(f.fullUsage(f.usage)))
-		} else if len(f.usageEvent) > 0 {
-			dst = append(dst, f.usageEvent...)
-		} else {
-			dst = f.appendOwn(dst, `"choices":[],"usage":`, string(f.usage))
-		}
-	}
-	if f.doneRaw != nil {
-		return append(dst, f.doneRaw...), nil
-	}
-	return append(dst, openai.Done...), nil
-}
-
-// Abort appends the text that is held back, for a stream that breaks off after it was committed.
-func (f *Filter) Abort(dst []byte) []byte {
+// Abort gives the text that is held back, for a stream that breaks off after it was committed.
+func (f *Filter) Abort() []*answer.Chunk {
+	f.out = f.out[:0]
+	f.made.Clear()
 	for _, c := range f.choices {
-		dst = f.appendHeld(dst, c)
+		f.release(c)
 	}
-	return dst
+	return f.out
 }
+
+// UsageOf reads the usage of a whole answer.
+func UsageOf(c *answer.Chunk) Usage { return openai.ParseUsage(c.Usage) }

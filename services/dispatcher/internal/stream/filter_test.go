@@ -32,7 +32,7 @@ func TestSoundStreamsPassUnchanged(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, problem, err := pass(text, stream.Options{})
+			out, problem, err := pass(text, options{})
 			require.NoError(t, err)
 			require.Nil(t, problem)
 			require.Equal(t, text, out)
@@ -76,7 +76,7 @@ func TestRepairs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, think := range []stream.Think{stream.ThinkOff, stream.ThinkSplit} {
-				out, problem, err := pass(tc.text, stream.Options{Think: think})
+				out, problem, err := pass(tc.text, options{Think: think})
 				require.NoError(t, err)
 				require.Nil(t, problem)
 				require.NotContains(t, out, "\ufeff")
@@ -105,14 +105,14 @@ func TestUsageChunk(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, _, err := pass(text, stream.Options{IncludeUsage: true})
+			out, _, err := pass(text, options{IncludeUsage: true})
 			require.NoError(t, err)
 			got := readStrictly(t, out)
 			require.Len(t, got.usage, 1)
 			require.InDelta(t, 5, got.usage[0]["total_tokens"], 0)
 			require.Equal(t, "stop", got.finish[0])
 
-			out, _, err = pass(text, stream.Options{})
+			out, _, err = pass(text, options{})
 			require.NoError(t, err)
 			require.Empty(t, readStrictly(t, out).usage)
 		})
@@ -147,7 +147,7 @@ func TestBrokenOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, problem, err := pass(tc.text, stream.Options{})
+			_, problem, err := pass(tc.text, options{})
 			require.Nil(t, problem)
 			require.ErrorIs(t, err, tc.want)
 		})
@@ -172,7 +172,7 @@ func TestProblems(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, problem, err := pass(delta(`{"role":"assistant"}`)+text, stream.Options{})
+			_, problem, err := pass(delta(`{"role":"assistant"}`)+text, options{})
 			require.NoError(t, err)
 			require.NotNil(t, problem)
 		})

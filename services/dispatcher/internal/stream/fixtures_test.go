@@ -1,7 +1,6 @@
 package stream_test
 
 import (
-	"bytes"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -9,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/stream"
-	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fixtures"
 )
 
@@ -70,7 +69,7 @@ func TestRecordedStreams(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			text := string(fixtures.Get(name).Body)
-			out, problem, err := pass(text, stream.Options{IncludeUsage: strings.Contains(text, `"choices":[],`)})
+			out, problem, err := pass(text, options{IncludeUsage: strings.Contains(text, `"choices":[],`)})
 			require.Equal(t, want.problem, problem != nil, "%s", problem)
 			require.ErrorIs(t, err, want.err)
 			if want.problem || want.err != nil {
@@ -82,7 +81,7 @@ func TestRecordedStreams(t *testing.T) {
 			}
 			readStrictly(t, out)
 
-			out, _, err = pass(text, stream.Options{Think: stream.ThinkSplit, IncludeUsage: true})
+			out, _, err = pass(text, options{Think: stream.ThinkSplit, IncludeUsage: true})
 			require.NoError(t, err)
 			got := readStrictly(t, out)
 			require.Equal(t, want.finish, got.finish[0])
@@ -106,19 +105,10 @@ func TestRecordedStreams(t *testing.T) {
 // collect reads a stream byte by byte and gives the JSON answer.
 func collect(tb testing.TB, text string) []byte {
 	tb.Helper()
-	c := stream.NewCollector(stream.Options{Think: stream.ThinkSplit})
-	events := openai.NewReader(iotest.OneByteReader(strings.NewReader(text)), 0)
-	for !c.Done() {
-		e, err := events.Next()
-		if err != nil {
-			break
-		}
-		problem, err := c.Add(e)
-		require.NoError(tb, err)
-		require.Nil(tb, problem)
-	}
-	body, err := c.Completion()
+	src := answertest.Chat(iotest.OneByteReader(strings.NewReader(text)))
+	body, problem, err := answertest.Collect(src, options{Think: stream.ThinkSplit})
 	require.NoError(tb, err)
+	require.Nil(tb, problem)
 	require.True(tb, gjson.ValidBytes(body), "%s", body)
-	return bytes.Clone(body)
+	return body
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/stream"
-	"hydrallm/shared/openai"
 )
 
 // defects are deltas as upstreams send them, sound and broken.
@@ -65,7 +65,7 @@ func FuzzRepair(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, plan []byte) {
 		text := script(plan[:min(len(plan), 150)]) + doneEvent
-		for _, opts := range []stream.Options{{}, {Think: stream.ThinkSplit, IncludeUsage: true, Model: "auto"}, {Think: stream.ThinkStrip}} {
+		for _, opts := range []options{{}, {Think: stream.ThinkSplit, IncludeUsage: true, Model: "auto"}, {Think: stream.ThinkStrip}} {
 			out, problem, err := pass(text, opts)
 			require.Nil(t, problem)
 			got := readStrictly(t, out)
@@ -81,15 +81,7 @@ func FuzzRepair(f *testing.F) {
 					require.NotEmpty(t, strings.TrimSpace(call.args))
 				}
 			}
-			c := stream.NewCollector(opts)
-			events := openai.NewReader(iotest.OneByteReader(strings.NewReader(text)), 0)
-			for !c.Done() {
-				e, err := events.Next()
-				require.NoError(t, err)
-				_, err = c.Add(e)
-				require.NoError(t, err)
-			}
-			body, err := c.Completion()
+			body, _, err := answertest.Collect(answertest.Chat(iotest.OneByteReader(strings.NewReader(text))), opts)
 			require.NoError(t, err)
 			for _, choice := range gjson.GetBytes(body, "choices").Array() {
 				i := int(choice.Get("index").Int())

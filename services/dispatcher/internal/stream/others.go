@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"slices"
 
-	"hydrallm/shared/openai"
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -20,14 +20,13 @@ const maxOthers = 64
 var knownMembers = []string{"role", "content", "reasoning_content", "reasoning", "refusal", "tool_calls", "function_call"}
 
 // add takes the members of one delta.
-func (o *others) add(data []byte, ch *openai.Choice) {
+func (o *others) add(ch *answer.Choice) {
 	if !ch.Extra {
 		return
 	}
-	delta := ch.Delta.Of(data)
-	for m := range rawjson.Members(delta) {
-		name, value := m.Name(), m.Value.Of(delta)
-		if given(value) == nil || slices.Contains(knownMembers, string(name)) {
+	for m := range rawjson.Members(ch.Delta) {
+		name, value := m.Name(), m.Value.Of(ch.Delta)
+		if answer.Given(value) == nil || slices.Contains(knownMembers, string(name)) {
 			continue
 		}
 		i := slices.IndexFunc(*o, func(known otherMember) bool { return bytes.Equal(known.name, name) })
@@ -47,21 +46,28 @@ func continued(value, more []byte) []byte {
 	case value[0] != more[0]:
 	case value[0] == '"':
 		return append(value[:end], more[1:]...)
-	case value[0] == '[' && len(bytes.TrimSpace(inner(more))) == 0:
+	case value[0] == '[' && emptyArray(more):
 		return value
-	case value[0] == '[' && len(bytes.TrimSpace(inner(value))) > 0:
+	case value[0] == '[' && !emptyArray(value):
 		return append(append(value[:end], ','), more[1:]...)
 	}
 	return append(value[:0], more...)
 }
 
-// append appends the members, each after a comma.
-func (o others) append(dst []byte) []byte {
-	for _, m := range o {
-		dst = append(rawjson.AppendString(append(dst, ','), m.name), ':')
-		dst = append(dst, m.value...)
+func emptyArray(raw []byte) bool { return len(bytes.TrimSpace(raw[1:len(raw)-1])) == 0 }
+
+// object gives the members as an object; nil when there are none.
+func (o others) object() []byte {
+	if len(o) == 0 {
+		return nil
 	}
-	return dst
+	var object []byte
+	for _, m := range o {
+		object = rawjson.AppendString(append(object, ','), m.name)
+		object = append(append(object, ':'), m.value...)
+	}
+	object[0] = '{' // the comma before the first
+	return append(object, '}')
 }
 
 // oldCall is a call in the form that came before tool calls.
@@ -75,15 +81,15 @@ func (c *oldCall) add(raw []byte) {
 		return
 	}
 	c.came = true
-	c.name = append(c.name, textOf(rawjson.Get(raw, "name"))...)
-	c.args = append(c.args, textOf(rawjson.Get(raw, "arguments"))...)
+	c.name = append(c.name, answer.Inner(rawjson.Get(raw, "name"))...)
+	c.args = append(c.args, answer.Inner(rawjson.Get(raw, "arguments"))...)
 }
 
-// append appends the member, after a comma.
-func (c *oldCall) append(dst []byte) []byte {
+// raw gives the call; nil when there is none.
+func (c *oldCall) raw() []byte {
 	if !c.came {
-		return dst
+		return nil
 	}
-	dst = append(append(dst, `,"function_call":{"name":`...), quoted(c.name)...)
-	return append(append(append(dst, `,"arguments":`...), quoted(c.args)...), '}')
+	out := append([]byte(`{"name":`), answer.Quoted(c.name)...)
+	return append(append(append(out, `,"arguments":`...), answer.Quoted(c.args)...), '}')
 }

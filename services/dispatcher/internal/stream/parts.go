@@ -3,6 +3,7 @@ package stream
 import (
 	"bytes"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -17,7 +18,7 @@ func (s *split) take(content []byte) bool {
 		part := span.Of(content)
 		switch kind := rawjson.Get(part, "type"); {
 		case rawjson.Is(kind, "text"):
-			s.content = append(s.content, textOf(rawjson.Get(part, "text"))...)
+			s.content = append(s.content, answer.Inner(rawjson.Get(part, "text"))...)
 		case rawjson.Is(kind, "thinking"):
 			s.reasoning = append(s.reasoning, thoughtOf(rawjson.Get(part, "thinking"))...)
 		default:
@@ -31,10 +32,10 @@ func (s *split) take(content []byte) bool {
 // thoughtOf is the inner part of a thought, which is a text or an array of parts with texts.
 func thoughtOf(raw []byte) (text []byte) {
 	if !isArray(raw) {
-		return textOf(raw)
+		return answer.Inner(raw)
 	}
 	for span := range rawjson.Elements(raw) {
-		text = append(text, textOf(rawjson.Get(span.Of(raw), "text"))...)
+		text = append(text, answer.Inner(rawjson.Get(span.Of(raw), "text"))...)
 	}
 	return text
 }
@@ -43,7 +44,7 @@ func thoughtOf(raw []byte) (text []byte) {
 // versions and go on in others.
 func (s *splitter) detailed(array []byte) (text []byte) {
 	for span := range rawjson.Elements(array) {
-		text = append(text, textOf(rawjson.Get(span.Of(array), "text"))...)
+		text = append(text, answer.Inner(rawjson.Get(span.Of(array), "text"))...)
 	}
 	if len(text) == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/stream"
 )
 
@@ -20,18 +21,18 @@ func TestContentInParts(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		delta string
-		opts  stream.Options
+		opts  options
 		want  string
 	}{
-		"text and thought":     {`{"content":[` + thoughtPart + `,` + textPart + `]}`, stream.Options{Model: "m"}, `{"content":"c\"","reasoning_content":"a\u00e9b"}`},
-		"with the role":        {`{"role":"assistant","content":[` + thoughtPart + `]}`, stream.Options{Model: "m"}, `{"role":"assistant","content":"","reasoning_content":"a\u00e9b"}`},
-		"no role, no text":     {`{"content":[` + thoughtPart + `]}`, stream.Options{Model: "m"}, `{"reasoning_content":"a\u00e9b"}`},
-		"a thought as text":    {`{"content":[{"type":"thinking","thinking":"x"}]}`, stream.Options{Model: "m"}, `{"reasoning_content":"x"}`},
-		"behind other thought": {`{"reasoning":"y","content":[{"type":"thinking","thinking":"x"}]}`, stream.Options{Model: "m"}, `{"reasoning_content":"yx"}`},
-		"thoughts are removed": {`{"content":[` + thoughtPart + `,` + textPart + `]}`, stream.Options{Model: "m", Think: stream.ThinkStrip}, `{"content":"c\""}`},
-		"another kind of part": {`{"content":[` + textPart + `,{"type":"reference","reference_ids":[1]}]}`, stream.Options{Model: "m"}, ""},
-		"a configured model":   {`{"content":[` + thoughtPart + `]}`, stream.Options{}, ""},
-		"its tags are split":   {`{"content":[` + thoughtPart + `]}`, stream.Options{Think: stream.ThinkSplit}, ""},
+		"text and thought":     {`{"content":[` + thoughtPart + `,` + textPart + `]}`, options{Model: "m"}, `{"content":"c\"","reasoning_content":"a\u00e9b"}`},
+		"with the role":        {`{"role":"assistant","content":[` + thoughtPart + `]}`, options{Model: "m"}, `{"role":"assistant","content":"","reasoning_content":"a\u00e9b"}`},
+		"no role, no text":     {`{"content":[` + thoughtPart + `]}`, options{Model: "m"}, `{"reasoning_content":"a\u00e9b"}`},
+		"a thought as text":    {`{"content":[{"type":"thinking","thinking":"x"}]}`, options{Model: "m"}, `{"reasoning_content":"x"}`},
+		"behind other thought": {`{"reasoning":"y","content":[{"type":"thinking","thinking":"x"}]}`, options{Model: "m"}, `{"reasoning_content":"yx"}`},
+		"thoughts are removed": {`{"content":[` + thoughtPart + `,` + textPart + `]}`, options{Model: "m", Think: stream.ThinkStrip}, `{"content":"c\""}`},
+		"another kind of part": {`{"content":[` + textPart + `,{"type":"reference","reference_ids":[1]}]}`, options{Model: "m"}, ""},
+		"a configured model":   {`{"content":[` + thoughtPart + `]}`, options{}, ""},
+		"its tags are split":   {`{"content":[` + thoughtPart + `]}`, options{Think: stream.ThinkSplit}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,9 +57,9 @@ func TestWholeContentInParts(t *testing.T) {
 		require.Equal(t, `c"`, message.Get("content").Str)
 		require.Equal(t, "aéb", message.Get("reasoning_content").Str)
 	}
-	check(stream.Completion([]byte(body), stream.Options{Model: "m"}))
+	check(answertest.Completion([]byte(body), options{Model: "m"}))
 	check(collect(t, delta(`{"role":"assistant","content":[`+thoughtPart+`]}`)+delta(`{"content":[`+textPart+`]}`)+finish("stop")+doneEvent))
-	require.Equal(t, body, string(stream.Completion([]byte(body), stream.Options{})))
+	require.Equal(t, body, string(answertest.Completion([]byte(body), options{})))
 }
 
 // MiniMax: what reasoning_details say, told again from the beginning or not, is one thought (provider facts 3.10).
@@ -85,7 +86,7 @@ func TestDetailedReasoning(t *testing.T) {
 				events = append(events, delta("{"+d+"}"))
 			}
 			events = append(events, content("end"), finish("stop"), doneEvent)
-			out, problem, err := pass(strings.Join(events, ""), stream.Options{Model: "m"})
+			out, problem, err := pass(strings.Join(events, ""), options{Model: "m"})
 			require.NoError(t, err)
 			require.Nil(t, problem)
 			require.Equal(t, tc.want, readStrictly(t, out).reasoning[0])
@@ -98,12 +99,12 @@ func TestPrivateMembers(t *testing.T) {
 	t.Parallel()
 	text := `data: {"id":"c1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],` +
 		`"x_groq":{"id":"r","usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}},"time_info":{"total_time":1}}` + "\n\n" + doneEvent
-	out, _, err := pass(text, stream.Options{Model: "m", IncludeUsage: true})
+	out, _, err := pass(text, options{Model: "m", IncludeUsage: true})
 	require.NoError(t, err)
 	require.NotContains(t, out, "x_groq")
 	require.NotContains(t, out, "time_info")
 	require.Contains(t, out, `"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}`)
-	out, _, err = pass(text, stream.Options{})
+	out, _, err = pass(text, options{})
 	require.NoError(t, err)
 	require.Equal(t, text, out)
 }

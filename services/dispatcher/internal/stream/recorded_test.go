@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/testkit/fixtures"
@@ -15,7 +16,7 @@ import (
 )
 
 // routed is how the answer of a routed request passes: think tags split, one usage at the end, one name in all chunks (C-07, C-22).
-var routed = stream.Options{Think: stream.ThinkSplit, IncludeUsage: true, Model: "auto"}
+var routed = options{Think: stream.ThinkSplit, IncludeUsage: true, Model: "auto"}
 
 var (
 	madeUp  = regexp.MustCompile(`"id":"(chatcmpl-|call_)[a-z2-7]{26}"`)
@@ -69,7 +70,7 @@ func TestEveryRecordedStreamAsItIs(t *testing.T) {
 	t.Parallel()
 	unchanged := 0
 	for _, f := range fixtures.For(fixtures.Stream) {
-		out, problem, err := pass(string(f.Body), stream.Options{})
+		out, problem, err := pass(string(f.Body), options{})
 		require.Equal(t, f.Class != "", problem != nil || err != nil, f.File)
 		require.Empty(t, readStrictly(t, out).usage, f.File)
 		if out == string(f.Body) {
@@ -86,10 +87,10 @@ func TestEveryRecordedCompletion(t *testing.T) {
 		t.Run(f.File, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, classify.Success, classify.Of(classify.Answer{Provider: f.Provider(), Status: f.Status, Header: f.Header, Body: f.Body}).Class)
-			require.True(t, stream.IsAnswer(f.Body))
-			body := stream.Completion(f.Body, routed)
+			require.True(t, answertest.Answers(f.Body))
+			body := answertest.Completion(f.Body, routed)
 			goldentest.Compare(t, "recorded/"+f.File, []byte(steady(strings.TrimSpace(string(body))+"\n", f.Body)))
-			out := string(stream.Synthesize(nil, f.Body, routed))
+			out := synthesize(t, f.Body, routed)
 			require.True(t, readStrictly(t, out).done)
 			goldentest.Compare(t, "recorded/"+strings.TrimSuffix(f.File, ".json")+".sse", []byte(steady(out, f.Body)))
 		})

@@ -5,14 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/services/dispatcher/internal/classify"
-	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
@@ -115,36 +113,19 @@ func (c *client) read(tb testing.TB, data []byte) {
 	}
 }
 
-// pass runs the events of text through a filter as the relay does.
-func pass(text string, opts stream.Options) (out string, problem []byte, err error) {
-	f := stream.NewFilter(opts)
-	events := openai.NewReader(strings.NewReader(text), 0)
-	var all []byte
-	for {
-		e, readErr := events.Next()
-		if readErr != nil {
-			break
-		}
-		step := f.Event(nil, e)
-		all = append(all, step.Out...)
-		if step.Problem != nil && bad(step.Problem) {
-			return string(all), slices.Clone(step.Problem), nil
-		}
-		if step.Done {
-			break
-		}
-	}
-	end, err := f.End(nil)
-	if err != nil {
-		return string(f.Abort(all)), nil, err
-	}
-	return string(append(all, end...)), nil, nil
+type options = answertest.Options
+
+// pass passes the events of a text on as the relay does.
+func pass(text string, opts options) (out string, problem []byte, err error) {
+	return answertest.Relay(answertest.Chat(strings.NewReader(text)), opts)
 }
 
-// bad asks the table about an event that may be an error, as the relay does.
-func bad(data []byte) bool {
-	v := classify.Of(classify.Answer{Status: 200, Body: data, Event: true})
-	return v.Class != classify.Success || !json.Valid(data)
+// synthesize gives a whole answer as a stream.
+func synthesize(tb testing.TB, body []byte, opts options) string {
+	tb.Helper()
+	out, err := answertest.Synthesize(body, opts)
+	require.NoError(tb, err)
+	return out
 }
 
 func delta(d string) string {

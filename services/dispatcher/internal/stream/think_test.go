@@ -7,15 +7,16 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
 )
 
 func feed(tb testing.TB, f *stream.Filter, text string) stream.Step {
 	tb.Helper()
-	e, err := openai.NewReader(strings.NewReader(text), 0).Next()
+	c, err := answertest.Chat(strings.NewReader(text)).Next()
 	require.NoError(tb, err)
-	return f.Event(nil, e)
+	return f.Take(c)
 }
 
 // rows of the table of R-220 to R-230, scenario 26.
@@ -70,23 +71,23 @@ func TestThinkTable(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			for _, pieces := range cuts(row.text) {
-				out, _, err := pass(streamed(pieces), stream.Options{Think: stream.ThinkSplit})
+				out, _, err := pass(streamed(pieces), options{Think: stream.ThinkSplit})
 				require.NoError(t, err)
 				got := readStrictly(t, out)
 				require.Equal(t, row.content, got.content[0], "%q", pieces)
 				require.Equal(t, row.reasoning, got.reasoning[0], "%q", pieces)
 				require.True(t, got.done)
 
-				out, _, err = pass(streamed(pieces), stream.Options{Think: stream.ThinkStrip})
+				out, _, err = pass(streamed(pieces), options{Think: stream.ThinkStrip})
 				require.NoError(t, err)
 				got = readStrictly(t, out)
 				require.Equal(t, row.content, got.content[0], "%q", pieces)
 				require.Empty(t, got.reasoning[0], "%q", pieces)
 			}
-			whole := stream.Completion(completion(row.text), stream.Options{Think: stream.ThinkSplit})
+			whole := answertest.Completion(completion(row.text), options{Think: stream.ThinkSplit})
 			require.Equal(t, row.content, gjson.GetBytes(whole, "choices.0.message.content").Str)
 			require.Equal(t, row.reasoning, gjson.GetBytes(whole, "choices.0.message.reasoning_content").Str)
-			whole = stream.Completion(completion(row.text), stream.Options{Think: stream.ThinkStrip})
+			whole = answertest.Completion(completion(row.text), options{Think: stream.ThinkStrip})
 			require.Equal(t, row.content, gjson.GetBytes(whole, "choices.0.message.content").Str)
 			require.False(t, gjson.GetBytes(whole, "choices.0.message.reasoning_content").Exists())
 		})
@@ -96,13 +97,13 @@ func TestThinkTable(t *testing.T) {
 // THK-03: a block that is never closed is reasoning, before the finish or the error.
 func TestUnclosedBlock(t *testing.T) {
 	t.Parallel()
-	out, _, err := pass(content("<think>half")+finish("length")+doneEvent, stream.Options{Think: stream.ThinkSplit})
+	out, _, err := pass(content("<think>half")+finish("length")+doneEvent, options{Think: stream.ThinkSplit})
 	require.NoError(t, err)
 	got := readStrictly(t, out)
 	require.Equal(t, "half", got.reasoning[0])
 	require.Equal(t, "length", got.finish[0])
 
-	out, _, err = pass(content("<think>half a thought</th"), stream.Options{Think: stream.ThinkSplit})
+	out, _, err = pass(content("<think>half a thought</th"), options{Think: stream.ThinkSplit})
 	require.Error(t, err)
 	require.Equal(t, "half a thought</th", readStrictly(t, out).reasoning[0])
 }
@@ -111,17 +112,17 @@ func TestUnclosedBlock(t *testing.T) {
 func TestBracketIsSentAtOnce(t *testing.T) {
 	t.Parallel()
 	f := stream.NewFilter(stream.Options{Think: stream.ThinkSplit})
-	require.Contains(t, string(feed(t, f, content("if a < b ")).Out), "if a < b ")
+	require.Equal(t, `"if a < b "`, string(feed(t, f, content("if a < b ")).Chunks[0].Choices[0].Content))
 }
 
 // R-225, THK-07: only text content is split; arrays and tool arguments stay byte for byte.
 func TestOnlyTextIsSplit(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"choices":[{"index":0,"message":{"role":"assistant","content":[{"type":"text","text":"<think>x</think>y"}]},"finish_reason":"stop"}]}`)
-	require.Equal(t, string(body), string(stream.Completion(body, stream.Options{Think: stream.ThinkSplit})))
+	require.Equal(t, string(body), string(answertest.Completion(body, options{Think: stream.ThinkSplit})))
 	text := delta(`{"content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{\"code\":\"<thi"}}]}`) +
 		delta(`{"tool_calls":[{"index":0,"function":{"arguments":"nk>\"}"}}]}`) + finish("tool_calls") + doneEvent
-	out, _, err := pass(text, stream.Options{Think: stream.ThinkSplit})
+	out, _, err := pass(text, options{Think: stream.ThinkSplit})
 	require.NoError(t, err)
 	require.Equal(t, text, out)
 }
@@ -137,7 +138,7 @@ func TestReasoningFields(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, _, err := pass(tc.text+content("Hi")+finish("stop")+doneEvent, stream.Options{Think: stream.ThinkSplit})
+			out, _, err := pass(tc.text+content("Hi")+finish("stop")+doneEvent, options{Think: stream.ThinkSplit})
 			require.NoError(t, err)
 			got := readStrictly(t, out)
 			require.Equal(t, "Hi", got.content[0])
@@ -151,7 +152,7 @@ func TestConversions(t *testing.T) {
 	t.Parallel()
 	body := []byte(`{"id":"c1","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"message":{"role":"assistant","content":"Hi","reasoning_content":"r",` +
 		`"tool_calls":[{"id":"t1","type":"function","function":{"name":"f","arguments":"{\"x\":1}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}`)
-	events := string(stream.Synthesize(nil, body, stream.Options{IncludeUsage: true}))
+	events := synthesize(t, body, options{IncludeUsage: true})
 	got := readStrictly(t, events)
 	require.Equal(t, "Hi", got.content[0])
 	require.Equal(t, "r", got.reasoning[0])
@@ -160,19 +161,11 @@ func TestConversions(t *testing.T) {
 	require.Len(t, got.usage, 1)
 	require.True(t, got.done)
 
-	c := stream.NewCollector(stream.Options{})
-	reader := openai.NewReader(strings.NewReader(events), 0)
-	for !c.Done() {
-		e, err := reader.Next()
-		require.NoError(t, err)
-		problem, err := c.Add(e)
-		require.NoError(t, err)
-		require.Nil(t, problem)
-	}
-	back, err := c.Completion()
+	back, problem, err := answertest.Collect(answertest.Chat(strings.NewReader(events)), options{})
 	require.NoError(t, err)
+	require.Nil(t, problem)
 	require.JSONEq(t, string(body), string(back))
-	require.Equal(t, int64(3), c.Usage().Total)
+	require.Equal(t, int64(3), answertest.Usage(back).Total)
 }
 
 // Whatever the cuts, the streamed answer is the whole one, and the stream is well-formed.
@@ -192,10 +185,10 @@ func FuzzThink(f *testing.F) {
 				last = i
 			}
 		}
-		out, _, err := pass(streamed(append(pieces, text[last:])), stream.Options{Think: stream.ThinkSplit})
+		out, _, err := pass(streamed(append(pieces, text[last:])), options{Think: stream.ThinkSplit})
 		require.NoError(t, err)
 		got := readStrictly(t, out)
-		whole := stream.Completion(completion(text), stream.Options{Think: stream.ThinkSplit})
+		whole := answertest.Completion(completion(text), options{Think: stream.ThinkSplit})
 		require.Equal(t, gjson.GetBytes(whole, "choices.0.message.content").Str, got.content[0])
 		require.Equal(t, gjson.GetBytes(whole, "choices.0.message.reasoning_content").Str, got.reasoning[0])
 	})
@@ -207,7 +200,7 @@ func FuzzFilter(f *testing.F) {
 	f.Add(usageChunk + `data: {"choices":[{"delta":{"tool_calls":[{"index":-1,"function":{"arguments":5}}]}}]}` + "\n\n")
 	f.Add("data: [1]\n\ndata: {\"choices\":[null,1,\"x\"]}\n\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		for _, opts := range []stream.Options{{}, {Think: stream.ThinkSplit, IncludeUsage: true}} {
+		for _, opts := range []options{{}, {Think: stream.ThinkSplit, IncludeUsage: true}} {
 			out, _, _ := pass(text, opts)
 			events := openai.NewReader(strings.NewReader(out), 0)
 			for {

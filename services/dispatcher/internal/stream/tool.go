@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"crypto/rand"
 	"slices"
-	"strconv"
 	"strings"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -27,156 +27,55 @@ type toolCall struct {
 	custom   bool // a call of a custom tool, which has an input instead of arguments
 	args     arguments
 
-	held  []byte // inner part of the arguments that came before the first delta could be sent
-	extra []byte // further members that came before it, each after a comma
+	held               []byte // inner part of the arguments that came before the first delta could be sent
+	others, toolOthers []byte // further members that came before it, each after a comma
 }
 
-// maxUpstreamIndex bounds the table of upstream indexes. An index beyond it counts as missing.
-const maxUpstreamIndex = 1 << 10
-
-// entry is one element of the tool_calls of a delta. Raw values are nil when absent, null or empty.
-type entry struct {
-	raw            []byte
-	index          int  // -1 when missing or senseless
-	plainIndex     bool // the index is written as a client expects it
-	id, typ, name  []byte
-	args           []byte // raw string, or another raw value that has to become one; the input of a custom tool
-	repeats        bool   // has an id or a name, even an empty one, or an empty type
-	function       rawjson.Span
-	custom         bool
-	hasExtraMember bool
-}
-
-func readEntry(raw []byte) entry {
-	e := entry{raw: raw, index: -1}
-	s := rawjson.Scan(raw)
-	if !s.Enter('{') {
-		return e
-	}
-	for s.Member() {
-		switch string(s.Key()) {
-		case "index":
-			e.readIndex(s.Skip().Of(raw))
-		case "id":
-			e.id, e.repeats = given(s.Skip().Of(raw)), true
-		case "type":
-			e.typ = given(s.Skip().Of(raw))
-			e.repeats = e.repeats || e.typ == nil
-		case "function":
-			e.readFunction(&s)
-		case "custom":
-			custom := s.Skip().Of(raw)
-			e.custom, e.name, e.args = true, given(rawjson.Get(custom, "name")), given(rawjson.Get(custom, "input"))
-		default:
-			s.Skip()
-			e.hasExtraMember = true
+// add takes the calls of a delta. Sound ones stay: the answer is false. Else what the client gets instead is appended to dst; nothing when all
+// of it waits.
+func (t *toolCalls) add(dst, calls []answer.Call) (out []answer.Call, changed bool) {
+	for i := range calls {
+		c, some, same := t.take(&calls[i])
+		if !same && !changed {
+			dst, changed = append(dst, calls[:i]...), true
 		}
-	}
-	return e
-}
-
-func (e *entry) readIndex(raw []byte) {
-	text := bytes.Trim(raw, `"`)
-	n, err := strconv.Atoi(string(text))
-	if err == nil && n >= 0 && n < maxUpstreamIndex {
-		e.index, e.plainIndex = n, len(text) == len(raw)
-	}
-}
-
-func (e *entry) readFunction(s *rawjson.Scanner) {
-	start := s.Pos()
-	if !s.Enter('{') {
-		return
-	}
-	for s.Member() {
-		switch string(s.Key()) {
-		case "name":
-			e.name, e.repeats = given(s.Skip().Of(e.raw)), true
-		case "arguments":
-			e.args = given(s.Skip().Of(e.raw))
-		default:
-			s.Skip()
-			e.hasExtraMember = true
+		switch {
+		case !changed:
+		case same:
+			dst = append(dst, calls[i])
+		case some:
+			dst = append(dst, c)
 		}
-	}
-	e.function = rawjson.Span{Start: start, End: s.Pos()}
-}
-
-// given is the value, or nil if it says nothing.
-func given(raw []byte) []byte {
-	if string(raw) == "null" || string(raw) == `""` {
-		return nil
-	}
-	return raw
-}
-
-// argText is the inner part of the arguments as a JSON string. Some upstreams send the object itself.
-func (e *entry) argText() []byte {
-	if len(e.args) > 0 && e.args[0] != '"' {
-		return inner(rawjson.AppendString(nil, e.args))
-	}
-	return inner(e.args)
-}
-
-// inner is a raw string without its quotes.
-func inner(raw []byte) []byte {
-	if len(raw) < 2 {
-		return nil
-	}
-	return raw[1 : len(raw)-1]
-}
-
-// add takes the tool_calls of a delta. Sound ones stay: the answer is false. Else what the client gets instead is appended to dst, as
-// elements of an array without its brackets; nothing when all of it waits.
-func (t *toolCalls) add(dst, array []byte) (elements []byte, changed bool) {
-	from := len(dst)
-	for span := range rawjson.Elements(array) {
-		e := readEntry(span.Of(array))
-		before := len(dst)
-		if before > from {
-			dst = append(dst, ',')
-		}
-		start := len(dst)
-		var same bool
-		if dst, same = t.entry(dst, &e); same {
-			dst = append(dst, e.raw...)
-		}
-		if len(dst) == start {
-			dst = dst[:before]
-		}
-		changed = changed || !same
 	}
 	return dst, changed
 }
 
-// entry appends the repaired entry, or nothing if it has to wait or holds nothing. Same says that it may go as it is.
-func (t *toolCalls) entry(dst []byte, e *entry) (out []byte, same bool) {
+// take gives the repaired call, or none if it has to wait or holds nothing. Same says that it may go as it is.
+func (t *toolCalls) take(e *answer.Call) (out answer.Call, some, same bool) {
 	c := t.find(e)
-	args := e.argText()
+	args := e.ArgText()
 	if c.sent {
 		c.args.feed(args)
-		return c.appendMore(dst, e, args)
+		return c.more(e, args)
 	}
-	waited := c.id != nil || c.name != nil || c.held != nil || c.extra != nil
+	waited := c.id != nil || c.name != nil || c.held != nil || c.others != nil
 	c.learn(e)
 	if c.name == nil || c.id == nil && len(args) == 0 && len(c.held) == 0 {
-		c.held = append(c.held, args...)
-		c.extra = e.appendExtra(c.extra)
-		return dst, false
+		c.hold(e, args)
+		return answer.Call{}, false, false
 	}
 	newID := c.id == nil || t.taken(c.id)
 	t.send(c)
 	c.args.feed(c.held)
 	c.args.feed(args)
-	isText := len(e.args) == 0 || e.args[0] == '"'
-	if !waited && !newID && e.typ != nil && e.plainIndex && e.index == c.index && isText {
-		return dst, true
+	if !waited && !newID && e.Type != nil && e.PlainIndex && e.Index == c.index && (e.Args == nil || answer.IsText(e.Args)) {
+		return answer.Call{}, true, true
 	}
 	if newID {
 		c.id = newCallID()
 	}
-	c.held = append(c.held, args...)
-	return c.appendFirst(dst, e), false
+	c.hold(e, args)
+	return c.first(), true, false
 }
 
 // send gives the call its place among those that the client knows.
@@ -185,17 +84,24 @@ func (t *toolCalls) send(c *toolCall) {
 	t.sent++
 }
 
-func (c *toolCall) learn(e *entry) {
+func (c *toolCall) learn(e *answer.Call) {
 	if c.id == nil {
-		c.id = bytes.Clone(e.id)
+		c.id = bytes.Clone(e.ID)
 	}
 	if c.name == nil {
-		c.name = bytes.Clone(e.name)
+		c.name = bytes.Clone(e.Name)
 	}
 	if c.typ == nil {
-		c.typ = bytes.Clone(e.typ)
+		c.typ = bytes.Clone(e.Type)
 	}
-	c.custom = c.custom || e.custom
+	c.custom = c.custom || e.Custom
+}
+
+// hold keeps what the first delta will have, so that nothing is lost.
+func (c *toolCall) hold(e *answer.Call, args []byte) {
+	c.held = append(c.held, args...)
+	others, tool := e.More()
+	c.others, c.toolOthers = append(c.others, others...), append(c.toolOthers, tool...)
 }
 
 // taken says whether a call that was sent has this id.
@@ -203,76 +109,44 @@ func (t *toolCalls) taken(id []byte) bool {
 	return slices.ContainsFunc(t.list, func(c *toolCall) bool { return c.sent && bytes.Equal(c.id, id) })
 }
 
-// appendFirst appends the first delta of a call: everything that was held, with id, type and name.
-func (c *toolCall) appendFirst(dst []byte, e *entry) []byte {
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.index), 10)
-	dst = append(append(dst, `,"id":`...), c.id...)
-	if c.custom {
-		dst = append(dst, `,"type":"custom"`...)
-		dst = append(dst, c.extra...)
-		return append(appendOthers(dst, e.raw, "index", "id", "type"), '}')
-	}
+var functionType, customType = []byte(`"function"`), []byte(`"custom"`)
+
+// first gives the first delta of a call: everything that was held, with id, type and name.
+func (c *toolCall) first() answer.Call {
 	typ := c.typ
-	if typ == nil {
+	switch {
+	case c.custom:
+		typ = customType
+	case typ == nil:
 		typ = functionType
 	}
-	dst = append(append(dst, `,"type":`...), typ...)
-	dst = append(append(dst, `,"function":{"name":`...), c.name...)
-	dst = append(append(dst, `,"arguments":"`...), c.held...)
-	dst = appendOthers(append(dst, '"'), e.function.Of(e.raw), "name", "arguments")
-	dst = append(append(dst, '}'), c.extra...)
-	return append(appendOthers(dst, e.raw, "index", "id", "type", "function"), '}')
+	return answer.Call{
+		Index: c.index, ID: c.id, Type: typ, Name: c.name, Custom: c.custom, Args: answer.Quoted(c.held), Others: c.others, ToolOthers: c.toolOthers,
+	}
 }
 
-var functionType = []byte(`"function"`)
-
-// appendMore appends a delta that continues a call, without what only the first one may have (TOOL-04).
-func (c *toolCall) appendMore(dst []byte, e *entry, args []byte) (out []byte, same bool) {
-	isText := len(e.args) == 0 || e.args[0] == '"'
-	if e.plainIndex && e.index == c.index && !e.repeats && isText {
-		return dst, true
+// more gives a delta that continues a call, without what only the first one may have (TOOL-04).
+func (c *toolCall) more(e *answer.Call, args []byte) (out answer.Call, some, same bool) {
+	if e.PlainIndex && e.Index == c.index && !e.Repeats && (e.Args == nil || answer.IsText(e.Args)) {
+		return answer.Call{}, true, true
 	}
-	if len(args) == 0 && !e.hasExtraMember && !e.custom {
-		return dst, false
+	if len(args) == 0 && !e.Extra {
+		return answer.Call{}, false, false
 	}
-	dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.index), 10)
-	if c.custom {
-		return append(appendOthers(dst, e.raw, "index", "id", "type"), '}'), false
-	}
-	dst = append(append(dst, `,"function":{"arguments":"`...), args...)
-	dst = appendOthers(append(dst, '"'), e.function.Of(e.raw), "name", "arguments")
-	dst = appendOthers(append(dst, '}'), e.raw, "index", "id", "type", "function")
-	return append(dst, '}'), false
-}
-
-// appendExtra appends the members of an entry that has to wait, so that nothing is lost.
-func (e *entry) appendExtra(dst []byte) []byte {
-	if !e.hasExtraMember {
-		return dst
-	}
-	return appendOthers(dst, e.raw, "index", "id", "type", "function", "custom")
-}
-
-// appendOthers appends the members of an object except those named, each after a comma.
-func appendOthers(dst, object []byte, except ...string) []byte {
-	for m := range rawjson.Members(object) {
-		if !slices.Contains(except, string(m.Name())) {
-			dst = append(append(dst, ','), object[m.Key.Start:m.Value.End]...)
-		}
-	}
-	return dst
+	others, tool := e.More()
+	return answer.Call{Index: c.index, Custom: c.custom, Args: answer.Quoted(args), Others: others, ToolOthers: tool}, true, false
 }
 
 // find gives the call that an entry belongs to, maybe a new one.
-func (t *toolCalls) find(e *entry) *toolCall {
+func (t *toolCalls) find(e *answer.Call) *toolCall {
 	var current *toolCall
 	switch {
-	case e.index >= 0:
-		if e.index < len(t.where) {
-			current = t.where[e.index]
+	case e.Index >= 0:
+		if e.Index < len(t.where) {
+			current = t.where[e.Index]
 		}
-	case e.id != nil:
-		current = t.withID(e.id)
+	case e.ID != nil:
+		current = t.withID(e.ID)
 	case len(t.list) > 0:
 		current = t.list[len(t.list)-1]
 	}
@@ -280,11 +154,11 @@ func (t *toolCalls) find(e *entry) *toolCall {
 		current = &toolCall{}
 		t.list = append(t.list, current)
 	}
-	if e.index >= 0 {
-		for e.index >= len(t.where) {
+	if e.Index >= 0 {
+		for e.Index >= len(t.where) {
 			t.where = append(t.where, nil)
 		}
-		t.where[e.index] = current
+		t.where[e.Index] = current
 	}
 	return current
 }
@@ -304,55 +178,51 @@ func (t *toolCalls) withID(id []byte) *toolCall {
 
 // endsBefore says whether an entry that looks like one for this call begins another: upstreams repeat an index for parallel calls (TOOL-03),
 // leave ids out, or send a new id with every piece of one call.
-func (c *toolCall) endsBefore(e *entry) bool {
-	otherID := e.id != nil && c.id != nil && !bytes.Equal(e.id, c.id)
-	hasArgs := len(e.args) > 0
+func (c *toolCall) endsBefore(e *answer.Call) bool {
+	otherID := e.ID != nil && c.id != nil && !bytes.Equal(e.ID, c.id)
 	switch {
-	case otherID && e.name == nil:
-		return !hasArgs || c.args.complete
+	case otherID && e.Name == nil:
+		return e.Args == nil || c.args.complete
 	case otherID:
 		return true
-	case e.name == nil || c.name == nil:
+	case e.Name == nil || c.name == nil:
 		return false
-	case !bytes.Equal(e.name, c.name):
+	case !bytes.Equal(e.Name, c.name):
 		return true
 	}
-	return c.args.complete && hasArgs
+	return c.args.complete && e.Args != nil
 }
 
-// close appends what is missing at the end of the choice, as elements of an array without its brackets: empty arguments are an empty object
-// (TOOL-07), and calls that waited for an id get one. It answers false if there are arguments without the name of a function.
-func (t *toolCalls) close(dst []byte) (elements []byte, ok bool) {
-	from := len(dst)
+// close gives what is missing at the end of the choice: empty arguments are an empty object (TOOL-07), and calls that waited for an id get
+// one. It answers false if there are arguments without the name of a function.
+func (t *toolCalls) close() (calls []answer.Call, ok bool) {
 	for _, c := range t.list {
 		switch {
 		case c.sent && (c.custom || c.args.started):
 			continue
 		case c.name == nil && len(c.held) > 0:
-			return dst[:from], false
+			return nil, false
 		case c.name == nil: // announced, and nothing came of it
 			continue
 		}
-		if len(dst) > from {
-			dst = append(dst, ',')
-		}
 		c.args.started = true
 		if c.sent {
-			dst = strconv.AppendInt(append(dst, `{"index":`...), int64(c.index), 10)
-			dst = append(dst, `,"function":{"arguments":"{}"}}`...)
+			calls = append(calls, answer.Call{Index: c.index, Args: noArguments})
 			continue
 		}
 		if c.id == nil || t.taken(c.id) {
 			c.id = newCallID()
 		}
 		t.send(c)
-		if len(c.held) == 0 {
+		if len(c.held) == 0 && !c.custom {
 			c.held = append(c.held, "{}"...)
 		}
-		dst = c.appendFirst(dst, &entry{})
+		calls = append(calls, c.first())
 	}
-	return dst, true
+	return calls, true
 }
+
+var noArguments = []byte(`"{}"`)
 
 // newCallID is a raw id for a call to which the upstream gave none.
 func newCallID() []byte { return rawjson.AppendString(nil, "call_"+strings.ToLower(rand.Text())) }

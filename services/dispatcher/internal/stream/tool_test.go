@@ -68,13 +68,13 @@ func TestToolCalls(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			for _, reason := range []string{"stop", "tool_calls"} {
-				out, _, err := pass(c.in+finish(reason)+doneEvent, stream.Options{Think: stream.ThinkSplit})
+				out, _, err := pass(c.in+finish(reason)+doneEvent, options{Think: stream.ThinkSplit})
 				require.NoError(t, err)
 				requireTools(t, c.want, out)
 			}
 			// The finish reason in the chunk of the last entry, as Mistral sends it.
 			last := strings.LastIndex(c.in, `"finish_reason":null`)
-			out, _, err := pass(c.in[:last]+`"finish_reason":"tool_calls"`+c.in[last+len(`"finish_reason":null`):]+doneEvent, stream.Options{})
+			out, _, err := pass(c.in[:last]+`"finish_reason":"tool_calls"`+c.in[last+len(`"finish_reason":null`):]+doneEvent, options{})
 			require.NoError(t, err)
 			requireTools(t, c.want, out)
 		})
@@ -101,7 +101,7 @@ func requireTools(t *testing.T, want []tool, out string) {
 // A call that never gets a name can't be run: the stream is not a good one.
 func TestCallWithoutName(t *testing.T) {
 	t.Parallel()
-	_, _, err := pass(calls(`{"index":0,"id":"a","function":{"arguments":"{}"}}`)+finish("tool_calls")+doneEvent, stream.Options{})
+	_, _, err := pass(calls(`{"index":0,"id":"a","function":{"arguments":"{}"}}`)+finish("tool_calls")+doneEvent, options{})
 	require.Error(t, err)
 }
 
@@ -115,7 +115,7 @@ func TestExtraMembersOfCalls(t *testing.T) {
 		"on a later one":     calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}`) + calls(`{"index":0,"id":"",`+signature+`}`),
 		"nothing to repair":  calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"{}"},` + signature + `}`),
 	} {
-		out, _, err := pass(in+finish("stop")+doneEvent, stream.Options{})
+		out, _, err := pass(in+finish("stop")+doneEvent, options{})
 		require.NoError(t, err, name)
 		readStrictly(t, out)
 		require.Equal(t, 1, strings.Count(out, signature), "%s: %s", name, out)

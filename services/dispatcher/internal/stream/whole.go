@@ -1,106 +1,83 @@
 package stream
 
 import (
-	"bytes"
 	"strconv"
 
-	"hydrallm/shared/fault"
-	"hydrallm/shared/openai"
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// Synthesize appends a JSON answer as the event stream that the client asked for (STR-10): reasoning, text, calls, finish reason, usage if it
-// was asked for, and [DONE]. A body that is no answer gives an error event.
-func Synthesize(dst, body []byte, opts Options) []byte {
-	f := NewFilter(opts)
-	step := f.Event(dst, openai.Event{Data: body, Lines: 1, Noncanonical: true})
-	out, err := f.End(step.Out)
-	if err != nil {
-		return fault.New(fault.Failed, "The upstream's answer can't be read").AppendEvent(out)
-	}
-	return out
-}
-
-// whole takes a chunk that is a whole answer, as if it had come piece by piece, so that it gets the same repairs.
-func (f *Filter) whole(step Step) Step {
-	var c openai.Chunk
-	c.Parse(bytes.Clone(f.chunk.Data))
-	step.Decisive = c.Decisive()
+// takeApart takes a chunk that is a whole answer as if it had come piece by piece, so that it gets the same repairs (STR-10): reasoning, text,
+// calls, finish reason.
+func (f *Filter) takeApart(c *answer.Chunk) Step {
+	step := Step{Decisive: c.Decisive()}
 	for i := range c.Choices {
 		ch := &c.Choices[i]
-		w := wholeChoice{filter: f, data: c.Data, choice: ch, index: ch.Index}
+		w := pieces{filter: f, whole: c, choice: ch, index: ch.Index}
 		if w.index == 0 {
 			w.index = i
 		}
-		step.Out = w.append(step.Out)
+		w.pass()
 	}
+	step.Chunks = f.out
 	return step
 }
 
-// wholeChoice is a choice of a whole answer that is taken apart.
-type wholeChoice struct {
+// pieces are the pieces of a choice of a whole answer.
+type pieces struct {
 	filter *Filter
-	data   []byte
-	choice *openai.Choice
+	whole  *answer.Chunk
+	choice *answer.Choice
 	index  int
 }
 
-func (w *wholeChoice) append(dst []byte) []byte {
+func (w *pieces) pass() {
 	ch := w.choice
-	dst = w.delta(dst, `"role":"assistant","content":""`, "")
-	for _, m := range []struct {
-		name  string
-		value rawjson.Span
-	}{{"reasoning_content", ch.ReasoningContent}, {"reasoning", ch.Reasoning}} {
-		if raw := given(m.value.Of(w.data)); raw != nil {
-			dst = w.delta(dst, `"`+m.name+`":`+string(raw), "")
-			break
-		}
+	w.piece(func(p *answer.Choice) { p.Role, p.Content = assistant, noText })
+	if raw := answer.Given(ch.ReasoningContent); raw != nil {
+		w.piece(func(p *answer.Choice) { p.ReasoningContent = raw })
+	} else if raw := answer.Given(ch.Reasoning); raw != nil {
+		w.piece(func(p *answer.Choice) { p.Reasoning = raw })
 	}
-	if others := appendOthers(nil, ch.Delta.Of(w.data), "role", "content", "reasoning_content", "reasoning", "tool_calls"); len(others) > 0 && w.worth() {
-		dst = w.delta(dst, string(others[1:]), "")
+	if ch.Extra || answer.Given(ch.Refusal) != nil || answer.Given(ch.FunctionCall) != nil {
+		others := answer.AppendOthers(nil, ch.Delta, "role", "content", "reasoning_content", "reasoning", "tool_calls")
+		others[0] = '{' // the comma before the first
+		w.piece(func(p *answer.Choice) {
+			p.Delta, p.Extra, p.Refusal, p.FunctionCall = append(others, '}'), ch.Extra, ch.Refusal, ch.FunctionCall
+		})
 	}
-	if raw := given(ch.Content.Of(w.data)); raw != nil {
-		more := ""
-		if logprobs := given(ch.Logprobs.Of(w.data)); logprobs != nil {
-			more = `,"logprobs":` + string(logprobs)
-		}
-		dst = w.delta(dst, `"content":`+string(raw), more)
+	if raw := answer.Given(ch.Content); raw != nil {
+		w.piece(func(p *answer.Choice) { p.Content, p.Logprobs = raw, answer.Given(ch.Logprobs) })
 	}
-	if raw := given(ch.ToolCalls.Of(w.data)); raw != nil {
-		dst = w.delta(dst, `"tool_calls":`+indexed(raw), "")
+	if len(ch.Calls) > 0 {
+		w.piece(func(p *answer.Choice) { p.Calls = indexed(ch.Calls) })
 	}
-	finish := ch.Finish.Of(w.data)
+	finish := ch.Finish
 	if finishReason(finish, false, false, true) == nil {
 		finish = finishStop
 	}
-	return w.delta(dst, "", `,"finish_reason":`+string(finish))
+	w.piece(func(p *answer.Choice) { p.Finish = finish })
 }
 
-// worth says whether the other members of the message are more than nulls.
-func (w *wholeChoice) worth() bool {
-	return w.choice.Extra || given(w.choice.Refusal.Of(w.data)) != nil || given(w.choice.FunctionCall.Of(w.data)) != nil
-}
+var assistant, noText = []byte(`"assistant"`), []byte(`""`)
 
-// delta passes one piece through the filter.
-func (w *wholeChoice) delta(dst []byte, members, more string) []byte {
-	if more == "" || more[:len(`,"logprobs"`)] == `,"logprobs"` {
-		more += `,"finish_reason":null`
-	}
-	piece := bytes.Clone(w.filter.ownChunk(`"choices":[{"index":`, strconv.Itoa(w.index), `,"delta":{`, members, `}`, more, `}]`))
-	return w.filter.Event(dst, openai.Event{Data: piece, Lines: 1, Noncanonical: true}).Out
+// piece passes one piece through the filter.
+func (w *pieces) piece(fill func(p *answer.Choice)) {
+	c := w.filter.made.Add(answer.Piece)
+	c.ID, c.Created, c.Model = w.whole.ID, w.whole.Created, w.whole.Model
+	fill(c.Choose(w.index))
+	w.filter.piece(c)
 }
 
 // indexed gives each call of a whole answer its index.
-func indexed(calls []byte) string {
-	out := []byte{'['}
-	i := 0
-	for e := range rawjson.Elements(calls) {
-		if i > 0 {
-			out = append(out, ',')
+func indexed(calls []answer.Call) []answer.Call {
+	out := make([]answer.Call, len(calls))
+	for i, c := range calls {
+		if len(c.Raw) > 0 && c.Raw[0] == '{' {
+			c.Raw = rawjson.AppendSet(nil, c.Raw, "index", strconv.AppendInt(nil, int64(i), 10))
 		}
-		out = rawjson.AppendSet(out, e.Of(calls), "index", strconv.AppendInt(nil, int64(i), 10))
-		i++
+		c.Index, c.PlainIndex = i, true
+		out[i] = c
 	}
-	return string(append(out, ']'))
+	return out
 }

@@ -8,16 +8,19 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hydrallm/services/ingress/internal/transport"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/surface"
 )
 
 // exchange is one request and its answer.
 type exchange struct {
 	*fasthttp.RequestCtx
-	api   *API
-	rid   string // unique, and what the pipeline calls the request
-	route route
-	model string // that is asked for, as far as it is known
+	api     *API
+	rid     string // unique, and what the pipeline calls the request
+	route   route
+	surface contract.Surface // of errors; "" until the route is known
+	model   string           // that is asked for, as far as it is known
 }
 
 const (
@@ -61,7 +64,7 @@ func (x *exchange) json(status int, body []byte) {
 // fail answers with an error.
 func (x *exchange) fail(f *fault.Fault) {
 	x.Response.ResetBody()
-	writeFault(&x.Response, f)
+	writeFault(&x.Response, x.surface, f)
 	x.leaveBody()
 	x.refused(f.Status(), f.PublicCode(), f.Cause)
 }
@@ -82,13 +85,13 @@ func (x *exchange) refused(status int, code string, cause error) {
 	x.api.Log.LogAttrs(x, slog.LevelInfo, "request refused", append(attrs, slog.String("client", x.RemoteIP().String()))...)
 }
 
-func writeFault(resp *fasthttp.Response, f *fault.Fault) {
+func writeFault(resp *fasthttp.Response, s contract.Surface, f *fault.Fault) {
 	head := f.Head()
 	resp.SetStatusCode(head.Status)
 	for _, h := range head.Header {
 		resp.Header.Set(h[0], h[1])
 	}
-	resp.SetBodyRaw(f.AppendJSON(nil))
+	resp.SetBodyRaw(surface.ErrorsOf(s).AppendBody(nil, f))
 }
 
 // smallBody is what fasthttp throws away of an unread body to keep the connection.

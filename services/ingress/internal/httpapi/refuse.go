@@ -22,7 +22,7 @@ func (a *API) refuse(ctx *fasthttp.RequestCtx, err error) {
 	}
 	ctx.Response.Reset()
 	ctx.Response.Header.SetCanonical([]byte(headerRequestID), []byte(newRequestID(time.Now())))
-	writeFault(&ctx.Response, f)
+	writeFault(&ctx.Response, "", f)
 	if c, ok := ctx.Conn().(*transport.Conn); ok {
 		c.Linger()
 	}

@@ -76,7 +76,7 @@ func (a *API) v1(x *exchange, path string) error {
 	op := operationAt(path)
 	switch {
 	case op != nil:
-		x.route = op.route
+		x.route, x.surface = op.route, op.surface
 	case path == pathModels, strings.HasPrefix(path, pathModels+"/"):
 		x.route = routeModels
 	case path == pathV1:

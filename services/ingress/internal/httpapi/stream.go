@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/surface"
 )
 
 // stream is the body of an event stream, for fasthttp. It writes what has come as soon as it has come.
@@ -18,6 +19,7 @@ type stream struct {
 	api    *API
 	pend   *pending.Request
 	span   trace.Span
+	errors surface.Errors
 	status int
 	writer deadlineWriter
 
@@ -30,7 +32,7 @@ type stream struct {
 
 // stream sets the body of the response.
 func (a *API) stream(x *exchange, pend *pending.Request, span trace.Span) {
-	s := &stream{api: a, pend: pend, span: span, status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()}}
+	s := &stream{api: a, pend: pend, span: span, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()}}
 	pend.SendPings()
 	if !x.Request.Header.IsHTTP11() {
 		x.hijack(s)
@@ -131,7 +133,7 @@ func (s *stream) breakOff(w io.Writer, err error) error {
 	if !s.atBoundary() {
 		event = append(event, "\n\n"...)
 	}
-	if err := s.writer.write(w, lostFault(err).AppendEvent(event)); err != nil {
+	if err := s.writer.write(w, s.errors.AppendEvent(event, lostFault(err))); err != nil {
 		return fmt.Errorf("ending a stream: %w", err)
 	}
 	return nil

@@ -48,7 +48,7 @@ func New(cfg Config, client dialect.Client) *Agent {
 const modelHeader = "X-Openclaw-Model"
 
 // Chat answers a request.
-func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*dialect.Response, error) {
 	to := readTarget(gjson.GetBytes(call.Body, "model").Str)
 	if call.URL == "" {
 		return a.run(ctx, call, to, true)
@@ -60,7 +60,7 @@ func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Respons
 	case err != nil || resp.Status/100 == 2:
 		return resp, err
 	}
-	text, err := peek(resp)
+	text, err := peek(resp.Response)
 	switch {
 	case err != nil:
 		resp.Close()
@@ -74,7 +74,7 @@ func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Respons
 }
 
 // insteadOf has the program do the work of a gateway that is not there. If that can't be, the gateway is what is missing.
-func (a *Agent) insteadOf(ctx context.Context, call upstream.Call, to target, err error) (*upstream.Response, error) {
+func (a *Agent) insteadOf(ctx context.Context, call upstream.Call, to target, err error) (*dialect.Response, error) {
 	resp, runErr := a.run(ctx, call, to, true)
 	if impossible(runErr) {
 		return nil, err
@@ -83,7 +83,7 @@ func (a *Agent) insteadOf(ctx context.Context, call upstream.Call, to target, er
 }
 
 // besides has the program find its way to a gateway whose endpoint is switched off.
-func (a *Agent) besides(ctx context.Context, call upstream.Call, to target, off *upstream.Response) (*upstream.Response, error) {
+func (a *Agent) besides(ctx context.Context, call upstream.Call, to target, off *dialect.Response) (*dialect.Response, error) {
 	resp, err := a.run(ctx, call, to, false)
 	if impossible(err) {
 		return off, nil

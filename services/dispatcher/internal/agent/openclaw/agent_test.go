@@ -11,7 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/testkit/fixtures"
 	"hydrallm/shared/testkit/leaktest"
@@ -65,12 +67,12 @@ func request(url, model string) upstream.Call {
 	}
 }
 
-func readAll(t *testing.T, resp *upstream.Response) string {
+func readAll(t *testing.T, resp *dialect.Response) string {
 	t.Helper()
 	defer resp.Close()
-	b, err := io.ReadAll(resp.Body)
+	text, err := answertest.Body(resp)
 	require.NoError(t, err)
-	return string(b)
+	return text
 }
 
 func TestModelsAreAgents(t *testing.T) {
@@ -122,7 +124,7 @@ func TestEmbeddings(t *testing.T) {
 	} {
 		call := request(url, model)
 		call.Body = []byte(`{"model":"` + model + `","input":["a"]}`)
-		resp, err := a.Embed(t.Context(), call)
+		resp, err := dialect.Plain(a.Embed(t.Context(), call))
 		require.NoError(t, err)
 		readAll(t, resp)
 		got := <-requests

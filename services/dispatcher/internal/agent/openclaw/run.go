@@ -15,6 +15,7 @@ import (
 	"hydrallm/services/dispatcher/internal/agent/program"
 	"hydrallm/services/dispatcher/internal/agent/prompt"
 	"hydrallm/services/dispatcher/internal/agent/task"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
 )
 
@@ -28,7 +29,7 @@ const (
 var errNoProgram = errors.New("the program of OpenClaw can't answer this")
 
 // run asks the program. It answers when all is said, so a stream comes in one piece. With local it does without a gateway.
-func (a *Agent) run(ctx context.Context, call upstream.Call, to target, local bool) (*upstream.Response, error) {
+func (a *Agent) run(ctx context.Context, call upstream.Call, to target, local bool) (*dialect.Response, error) {
 	p, err := prompt.Read(call.Body)
 	if err != nil {
 		return nil, err
@@ -55,14 +56,15 @@ func (a *Agent) run(ctx context.Context, call upstream.Call, to target, local bo
 	answer, failure := readOutput(out.Text)
 	switch {
 	case failure != nil:
-		return t.Answer(failure.status, "application/json", failure.body()), nil
+		return refusal(t, failure), nil
 	case out.Status != 0:
-		f := failed(http.StatusBadGateway, "The program ended with status "+strconv.Itoa(out.Status))
-		return t.Answer(f.status, "application/json", f.body()), nil
-	case call.Stream:
-		return t.Answer(http.StatusOK, "text/event-stream", answer.Stream()), nil
+		return refusal(t, failed(http.StatusBadGateway, "The program ended with status "+strconv.Itoa(out.Status))), nil
 	}
-	return t.Answer(http.StatusOK, "application/json", answer.JSON()), nil
+	return answer.Response(t.Answer(http.StatusOK, "application/json", nil), call.Stream), nil
+}
+
+func refusal(t *task.Task, f *failure) *dialect.Response {
+	return &dialect.Response{Response: t.Answer(f.status, "application/json", f.body())}
 }
 
 // execute runs the program with the conversation in a file.

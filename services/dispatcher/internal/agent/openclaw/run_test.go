@@ -15,7 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/openai"
 )
@@ -145,7 +148,7 @@ func TestProgramReachesAGatewayWithoutEndpoint(t *testing.T) {
 	call.Stream = true
 	resp, err := a.Chat(t.Context(), call)
 	require.NoError(t, err)
-	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	require.Equal(t, dialect.Events, resp.Kind)
 	got := readAll(t, resp)
 	require.Contains(t, got, `{"content":"The lamp\n\nis green."}`)
 	require.True(t, strings.HasSuffix(got, openai.Done))
@@ -265,12 +268,15 @@ func FuzzOutput(f *testing.F) {
 		f.Add([]byte(output))
 	}
 	f.Fuzz(func(t *testing.T, output []byte) {
-		answer, failure := readOutput(output)
+		whole, failure := readOutput(output)
 		if failure != nil {
 			require.True(t, gjson.ValidBytes(failure.body()))
 			require.GreaterOrEqual(t, failure.status, 400)
 			return
 		}
-		require.True(t, gjson.ValidBytes(answer.JSON()))
+		require.True(t, gjson.ValidBytes(answertest.Filled(func(out *answer.Chunk, _ []byte) bool {
+			whole.Fill(out)
+			return true
+		}, nil)))
 	})
 }

@@ -61,7 +61,7 @@ var errUnhealthy = errors.New("OpenCode does not say that it is well")
 
 // Chat answers a request in a session of its own. A failure of the turn, which OpenCode may report with status 200, is a response with the
 // status that suits it and OpenCode's own error as its body, or, in a stream that has begun, an error event.
-func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*dialect.Response, error) {
 	p, err := prompt.Read(call.Body)
 	if err != nil {
 		return nil, err
@@ -75,7 +75,7 @@ func (a *Agent) Chat(ctx context.Context, call upstream.Call) (*upstream.Respons
 }
 
 // ask asks the server or, where there is none, the program.
-func (a *Agent) ask(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt) (*upstream.Response, error) {
+func (a *Agent) ask(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt) (*dialect.Response, error) {
 	m, ok := readModel(p.Model)
 	switch {
 	case !ok:

@@ -13,7 +13,8 @@ import (
 
 	"hydrallm/services/dispatcher/internal/agent/reply"
 	"hydrallm/services/dispatcher/internal/agent/task"
-	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -81,10 +82,10 @@ func busyStatus(message string) int {
 	return http.StatusServiceUnavailable
 }
 
-func respond(t *task.Task, f failure) *upstream.Response {
-	return t.Answer(f.status, "application/json", f.body)
+func respond(t *task.Task, f failure) *dialect.Response {
+	return &dialect.Response{Response: t.Answer(f.status, "application/json", f.body)}
 }
 
-func (f failure) appendEvent(dst []byte) []byte {
-	return reply.AppendError(dst, f.status, f.name, cmp.Or(f.message, f.name))
+func (f failure) event(out *answer.Queue) {
+	reply.Failed(out, f.status, f.name, cmp.Or(f.message, f.name))
 }

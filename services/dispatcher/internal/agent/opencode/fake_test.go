@@ -14,8 +14,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/pipenet"
-	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fixtures"
@@ -163,27 +164,20 @@ func request(streaming bool) upstream.Call {
 }
 
 // readAll reads a response to its end and closes it.
-func readAll(t *testing.T, resp *upstream.Response) string {
+func readAll(t *testing.T, resp *dialect.Response) string {
 	t.Helper()
 	defer resp.Close()
-	b, err := io.ReadAll(resp.Body)
+	text, err := answertest.Body(resp)
 	require.NoError(t, err)
-	return string(b)
+	return text
 }
 
 // collect makes one completion of an event stream, as the dispatcher does for clients that want no stream.
 func collect(t *testing.T, events string) string {
 	t.Helper()
-	c, r := stream.NewCollector(stream.Options{Choices: 1}), openai.NewReader(strings.NewReader(events), 0)
-	for !c.Done() {
-		e, err := r.Next()
-		require.NoError(t, err)
-		problem, err := c.Add(e)
-		require.NoError(t, err)
-		require.Nil(t, problem)
-	}
-	body, err := c.Completion()
+	body, problem, err := answertest.Collect(answertest.Chat(strings.NewReader(events)), answertest.Options{Choices: 1})
 	require.NoError(t, err)
+	require.Nil(t, problem)
 	return string(body)
 }
 

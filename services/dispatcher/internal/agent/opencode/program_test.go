@@ -17,6 +17,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/agent/program"
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
 )
 
@@ -144,7 +145,7 @@ func TestProgramAnswersStreams(t *testing.T) {
 	call.URL = "" // no server at all
 	resp, err := a.Chat(t.Context(), call)
 	require.NoError(t, err)
-	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	require.Equal(t, dialect.Events, resp.Kind)
 	got := collect(t, readAll(t, resp))
 	require.Equal(t, "The lamp is green.", gjson.Get(got, "choices.0.message.content").Str)
 	require.EqualValues(t, 18, gjson.Get(got, "usage.total_tokens").Int())

@@ -21,9 +21,10 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/agent/program"
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/upstream"
-	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fakellm"
 )
 
@@ -271,12 +272,12 @@ func (r *installed) testStream(t *testing.T) {
 	resp, err := r.Chat(t.Context(), r.call(true, "fake/slow", conversation))
 	require.NoError(t, err)
 	defer resp.Close()
-	events := openai.NewReader(resp.Body, 0)
+	events := resp.Events(nil)
 	text := ""
 	for !strings.Contains(text, "The lamp") { // the provider has not said more yet, and never will
-		e, err := events.Next()
+		c, err := events.Next()
 		require.NoError(t, err)
-		text += gjson.GetBytes(e.Data, "choices.0.delta.content").Str + gjson.GetBytes(e.Data, "choices.0.delta.reasoning_content").Str
+		text += string(answer.Inner(c.Choices[0].Content)) + string(answer.Inner(c.Choices[0].ReasoningContent))
 	}
 	require.Equal(t, 1, r.fake.Active())
 	require.Contains(t, text, "Look.")
@@ -330,7 +331,7 @@ func (r *installed) testCancel(t *testing.T) {
 	resp, err := r.Chat(ctx, r.call(true, "fake/slow", conversation))
 	require.NoError(t, err)
 	cancel(errLeft)
-	_, err = io.ReadAll(resp.Body)
+	_, err = answertest.Body(resp)
 	require.ErrorIs(t, err, errLeft)
 	resp.Close()
 	require.Eventually(t, func() bool { return r.fake.Active() == 0 }, realLimit, 10*time.Millisecond, "OpenCode gives its own call up")

@@ -14,7 +14,7 @@ import (
 	"hydrallm/services/dispatcher/internal/agent/program"
 	"hydrallm/services/dispatcher/internal/agent/prompt"
 	"hydrallm/services/dispatcher/internal/agent/task"
-	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/shared/openai"
 )
 
@@ -22,7 +22,7 @@ import (
 const maxOutput = maxAnswer
 
 // run asks the program. It answers when all is said, so a stream comes in one piece.
-func (a *Agent) run(ctx context.Context, t *task.Task, p prompt.Prompt, m model, stream bool) (*upstream.Response, error) {
+func (a *Agent) run(ctx context.Context, t *task.Task, p prompt.Prompt, m model, stream bool) (*dialect.Response, error) {
 	dir, err := os.MkdirTemp("", "opencode-")
 	if err != nil {
 		return nil, fmt.Errorf("making a directory for OpenCode: %w", err)
@@ -55,10 +55,8 @@ func (a *Agent) run(ctx context.Context, t *task.Task, p prompt.Prompt, m model,
 		return respond(t, *failure), nil
 	case out.Status != 0 || len(spoken.order) == 0:
 		return respond(t, newFailure(http.StatusBadGateway, "UnknownError", "The program ended with status "+strconv.Itoa(out.Status))), nil
-	case stream:
-		return t.Answer(http.StatusOK, "text/event-stream", spoken.answer().Stream()), nil
 	}
-	return t.Answer(http.StatusOK, "application/json", spoken.answer().JSON()), nil
+	return spoken.answer().Response(t.Answer(http.StatusOK, "application/json", nil), stream), nil
 }
 
 // writeFiles puts the files of a prompt where the program finds them, and gives the arguments that name them.

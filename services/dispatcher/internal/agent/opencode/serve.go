@@ -2,20 +2,24 @@ package opencode
 
 import (
 	"context"
+	"io"
 	"net/http"
 	"net/url"
 	"time"
 
 	"hydrallm/services/dispatcher/internal/agent/prompt"
 	"hydrallm/services/dispatcher/internal/agent/task"
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/openai"
 )
 
 // cleanupLimit is the time that it may take to end a session.
 const cleanupLimit = 5 * time.Second
 
 // serve asks a server.
-func (a *Agent) serve(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt, m model) (*upstream.Response, error) {
+func (a *Agent) serve(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt, m model) (*dialect.Response, error) {
 	s := newServer(a.client, call, call.RequestTimeout+cleanupLimit) // the clocks of the task go off before
 	health, err := s.get(ctx, healthPath)
 	switch {
@@ -49,7 +53,7 @@ func (a *Agent) serve(ctx context.Context, t *task.Task, call upstream.Call, p p
 }
 
 // whole waits for the end of a turn.
-func (a *Agent) whole(ctx context.Context, t *task.Task, turn *turn) (*upstream.Response, error) {
+func (a *Agent) whole(ctx context.Context, t *task.Task, turn *turn) (*dialect.Response, error) {
 	defer a.end(ctx, turn)
 	for !turn.over {
 		if err := turn.step(ctx); err != nil {
@@ -59,12 +63,12 @@ func (a *Agent) whole(ctx context.Context, t *task.Task, turn *turn) (*upstream.
 	if turn.failure != nil {
 		return respond(t, *turn.failure), nil
 	}
-	return t.Answer(http.StatusOK, "application/json", turn.answer().JSON()), nil
+	return turn.answer().Response(t.Answer(http.StatusOK, "application/json", nil), false), nil
 }
 
 // stream waits for the beginning of an answer, so that a turn that fails before has a status.
-func (a *Agent) stream(ctx context.Context, t *task.Task, turn *turn) (*upstream.Response, error) {
-	for !turn.over && len(turn.out) == 0 {
+func (a *Agent) stream(ctx context.Context, t *task.Task, turn *turn) (*dialect.Response, error) {
+	for !turn.over && turn.out.Len() == 0 {
 		if err := turn.step(ctx); err != nil {
 			a.end(ctx, turn)
 			return nil, err
@@ -74,24 +78,31 @@ func (a *Agent) stream(ctx context.Context, t *task.Task, turn *turn) (*upstream
 		a.end(ctx, turn)
 		return respond(t, *turn.failure), nil
 	}
-	return t.Stream(&body{agent: a, turn: turn, ctx: ctx}), nil
+	resp := t.Stream(func() { a.end(ctx, turn) }) //nolint:contextcheck // it ends the turn of the same call
+	return &dialect.Response{Response: resp, Kind: dialect.Events, Events: func(*openai.Reader) answer.Source { return events{turn, ctx} }}, nil
 }
 
-// body is a stream while it is read.
-type body struct {
-	agent *Agent
-	turn  *turn
-	ctx   context.Context //nolint:containedctx // the lifetime of the call
+// events is a stream while it is read.
+type events struct {
+	turn *turn
+	ctx  context.Context //nolint:containedctx // the lifetime of the call
 }
 
-// Read waits for the next piece of the answer.
-func (b *body) Read(p []byte) (int, error) { return b.turn.read(b.ctx, p) }
-
-// Close ends the turn, wherever it is.
-func (b *body) Close() error {
-	b.agent.end(b.ctx, b.turn)
-	return nil
+// Next waits for the next piece of the answer.
+func (e events) Next() (*answer.Chunk, error) {
+	for e.turn.out.Len() == 0 {
+		if e.turn.over {
+			return nil, io.EOF
+		}
+		if err := e.turn.step(e.ctx); err != nil {
+			return nil, err
+		}
+	}
+	return e.turn.out.Next()
 }
+
+// Buffered says whether a piece waits.
+func (e events) Buffered() bool { return e.turn.out.Buffered() }
 
 // end stops a turn, wherever it is, and takes its session away in the background. Only the first call does.
 func (a *Agent) end(ctx context.Context, turn *turn) {

@@ -44,20 +44,20 @@ func newServer(client dialect.Client, call upstream.Call, limit time.Duration) s
 	return server{client: client, base: call.URL, header: h, limit: limit}
 }
 
-// answer is a whole answer of a server.
-type answer struct {
+// serverAnswer is a whole answer of a server.
+type serverAnswer struct {
 	status int
 	body   []byte
 }
 
-func (a answer) ok() bool { return a.status/100 == 2 }
+func (a serverAnswer) ok() bool { return a.status/100 == 2 }
 
 // healthPath is where a server says whether it is well.
 const healthPath = "/global/health"
 
-func (a answer) healthy() bool { return a.ok() && a.json().Get("healthy").Bool() }
+func (a serverAnswer) healthy() bool { return a.ok() && a.json().Get("healthy").Bool() }
 
-func (a answer) json() gjson.Result {
+func (a serverAnswer) json() gjson.Result {
 	if !gjson.ValidBytes(a.body) {
 		return gjson.Result{}
 	}
@@ -65,37 +65,37 @@ func (a answer) json() gjson.Result {
 }
 
 // failure is what a status other than 2xx means.
-func (a answer) failure() failure {
+func (a serverAnswer) failure() failure {
 	f := readFailure(a.json())
 	f.status, f.body = a.status, a.body
 	return f
 }
 
-func (s server) get(ctx context.Context, path string) (answer, error) {
+func (s server) get(ctx context.Context, path string) (serverAnswer, error) {
 	return s.do(ctx, http.MethodGet, path, nil)
 }
 
-func (s server) post(ctx context.Context, path string, body []byte) (answer, error) {
+func (s server) post(ctx context.Context, path string, body []byte) (serverAnswer, error) {
 	return s.do(ctx, http.MethodPost, path, body)
 }
 
-func (s server) do(ctx context.Context, method, path string, body []byte) (answer, error) {
+func (s server) do(ctx context.Context, method, path string, body []byte) (serverAnswer, error) {
 	call := s.call(method, path)
 	call.Body = body
 	call.Header.Set("Accept", "application/json")
 	resp, err := s.client.Do(ctx, call)
 	if err != nil {
-		return answer{}, err
+		return serverAnswer{}, err
 	}
 	defer resp.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return answer{}, fmt.Errorf("reading an answer of OpenCode: %w", err)
+		return serverAnswer{}, fmt.Errorf("reading an answer of OpenCode: %w", err)
 	case len(text) > maxAnswer:
-		return answer{}, errTooLong
+		return serverAnswer{}, errTooLong
 	}
-	return answer{resp.Status, text}, nil
+	return serverAnswer{resp.Status, text}, nil
 }
 
 // events opens the stream of what happens on the server.

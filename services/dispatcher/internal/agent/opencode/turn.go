@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/openai"
 )
@@ -39,13 +40,13 @@ type turn struct {
 	failure *failure // why it is over, if it failed
 
 	streaming bool
-	begun     bool   // something was passed on
-	out       []byte // that was not read yet
+	begun     bool         // something was passed on
+	out       answer.Queue // that was not read yet
 }
 
 // result is what came of the message.
 type result struct {
-	answer
+	serverAnswer
 	err error
 }
 
@@ -72,7 +73,7 @@ func (t *turn) begin(ctx context.Context, question []byte) error {
 	if events.Status/100 != 2 {
 		defer events.Close()
 		text, _ := io.ReadAll(io.LimitReader(events.Body, maxEvent)) // what came of it says enough
-		f := answer{status: events.Status, body: text}.failure()
+		f := serverAnswer{status: events.Status, body: text}.failure()
 		t.fail(f)
 		return nil
 	}
@@ -243,7 +244,7 @@ func (t *turn) fail(f failure) {
 	}
 	t.over, t.failure = true, &f
 	if t.begun {
-		t.out = f.appendEvent(t.out)
+		f.event(&t.out)
 	}
 }
 
@@ -259,7 +260,7 @@ func (t *turn) complete() {
 	if t.streaming {
 		t.start()
 		a := t.answer()
-		t.out = a.AppendEnd(t.out, a.Finish, a.Usage)
+		a.End(&t.out, a.Finish, a.Usage)
 	}
 }
 
@@ -270,32 +271,15 @@ func (t *turn) emit(kind, text string) {
 	}
 	t.start()
 	if kind == reasoning {
-		t.out = t.head().AppendReasoning(t.out, text)
+		t.head().AddReasoning(&t.out, text)
 	} else {
-		t.out = t.head().AppendText(t.out, text)
+		t.head().AddText(&t.out, text)
 	}
 }
 
 func (t *turn) start() {
 	if !t.begun {
 		t.begun = true
-		t.out = t.head().AppendStart(t.out)
+		t.head().Start(&t.out)
 	}
-}
-
-// read gives what is to be passed on, and goes on with the turn when there is nothing.
-func (t *turn) read(ctx context.Context, p []byte) (int, error) {
-	for len(t.out) == 0 {
-		if t.over {
-			return 0, io.EOF
-		}
-		if err := t.step(ctx); err != nil {
-			return 0, err
-		}
-	}
-	n := copy(p, t.out)
-	if t.out = t.out[n:]; len(t.out) == 0 {
-		t.out = nil
-	}
-	return n, nil
 }

@@ -1,9 +1,12 @@
-// Package reply writes chat completions for agents that answer in words of their own: as one JSON text, or as the events of a stream.
+// Package reply makes answers of agents that speak in words of their own: as events of a stream, or whole.
 package reply
 
 import (
 	"strconv"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
@@ -28,87 +31,89 @@ type Answer struct {
 	Usage           Usage
 }
 
-// JSON is the answer as a chat completion.
-func (a Answer) JSON() []byte {
-	b := a.open(nil, "chat.completion")
-	b = append(b, `[{"index":0,"message":{"role":"assistant","content":`...)
-	b = rawjson.AppendString(b, a.Text)
-	if a.Reasoning != "" {
-		b = append(b, `,"reasoning_content":`...)
-		b = rawjson.AppendString(b, a.Reasoning)
+// Response gives the answer as the response of a call whose own has no body: as a stream, or whole.
+func (a Answer) Response(resp *upstream.Response, stream bool) *dialect.Response {
+	if stream {
+		return &dialect.Response{Response: resp, Kind: dialect.Events, Events: func(*openai.Reader) answer.Source { return a.Events() }}
 	}
-	b = append(b, `,"refusal":null},"logprobs":null,"finish_reason":`...)
-	b = rawjson.AppendString(b, a.Finish)
-	b = append(b, `}],"usage":`...)
-	return append(a.Usage.append(b), '}')
+	return &dialect.Response{Response: resp, Kind: dialect.JSON, Completion: func(out *answer.Chunk, _ []byte) bool {
+		a.Fill(out)
+		return true
+	}}
 }
 
-// Stream is the answer as an event stream.
-func (a Answer) Stream() []byte {
-	b := a.AppendStart(nil)
+// Fill makes an empty whole answer this one.
+func (a Answer) Fill(out *answer.Chunk) {
+	a.head(out)
+	out.Usage = a.Usage.raw()
+	ch := out.Choose(0)
+	ch.Role, ch.Content, ch.Refusal, ch.Logprobs, ch.Finish = assistant, raw(a.Text), null, null, raw(a.Finish)
 	if a.Reasoning != "" {
-		b = a.AppendReasoning(b, a.Reasoning)
+		ch.ReasoningContent = raw(a.Reasoning)
+	}
+}
+
+// Events gives the answer as a stream.
+func (a Answer) Events() *answer.Queue {
+	var q answer.Queue
+	a.Start(&q)
+	if a.Reasoning != "" {
+		a.AddReasoning(&q, a.Reasoning)
 	}
 	if a.Text != "" {
-		b = a.AppendText(b, a.Text)
+		a.AddText(&q, a.Text)
 	}
-	return a.AppendEnd(b, a.Finish, a.Usage)
+	a.End(&q, a.Finish, a.Usage)
+	return &q
 }
 
-// AppendStart appends the event with which an answer begins.
-func (h Head) AppendStart(dst []byte) []byte {
-	return h.chunk(dst, `{"role":"assistant","content":""}`, "null")
+// Start adds the chunk with which an answer begins.
+func (h Head) Start(q *answer.Queue) {
+	ch := h.add(q)
+	ch.Role, ch.Content = assistant, noText
 }
 
-// AppendText appends an event with more text.
-func (h Head) AppendText(dst []byte, text string) []byte {
-	return h.chunk(dst, member("content", text), "null")
+// AddText adds a chunk with more text.
+func (h Head) AddText(q *answer.Queue, text string) { h.add(q).Content = raw(text) }
+
+// AddReasoning adds a chunk with more of what the model thinks.
+func (h Head) AddReasoning(q *answer.Queue, text string) { h.add(q).ReasoningContent = raw(text) }
+
+// End adds the events with which a whole answer ends.
+func (h Head) End(q *answer.Queue, finish string, u Usage) {
+	h.add(q).Finish = raw(finish)
+	c := q.Add(answer.Piece)
+	h.head(c)
+	c.Usage = u.raw()
+	q.Add(answer.Done)
 }
 
-// AppendReasoning appends an event with more of what the model thinks.
-func (h Head) AppendReasoning(dst []byte, text string) []byte {
-	return h.chunk(dst, member("reasoning_content", text), "null")
+// Failed adds the event of an answer that breaks off. Its code is a status.
+func Failed(q *answer.Queue, status int, kind, message string) {
+	b := rawjson.AppendString([]byte(`{"error":{"message":`), message)
+	b = rawjson.AppendString(append(b, `,"type":`...), kind)
+	b = strconv.AppendInt(append(b, `,"param":null,"code":`...), int64(status), 10)
+	q.Problem(append(b, `}}`...))
 }
 
-// AppendEnd appends the events with which a whole answer ends.
-func (h Head) AppendEnd(dst []byte, finish string, u Usage) []byte {
-	dst = h.chunk(dst, `{}`, string(rawjson.AppendString(nil, finish)))
-	usage := append(h.open(nil, "chat.completion.chunk"), `[],"usage":`...)
-	dst = openai.AppendData(dst, append(u.append(usage), '}'))
-	return append(dst, openai.Done...)
+var assistant, noText, null = []byte(`"assistant"`), []byte(`""`), []byte("null")
+
+func raw(text string) []byte { return rawjson.AppendString(nil, text) }
+
+// add gives the choice of a further chunk.
+func (h Head) add(q *answer.Queue) *answer.Choice {
+	c := q.Add(answer.Piece)
+	h.head(c)
+	ch := c.Choose(0)
+	ch.Logprobs = null
+	return ch
 }
 
-// AppendError appends the event of an answer that breaks off. Its code is a status.
-func AppendError(dst []byte, status int, kind, message string) []byte {
-	b := append([]byte(nil), `{"error":{"message":`...)
-	b = append(rawjson.AppendString(b, message), `,"type":`...)
-	b = append(rawjson.AppendString(b, kind), `,"param":null,"code":`...)
-	b = append(strconv.AppendInt(b, int64(status), 10), `}}`...)
-	return openai.AppendData(dst, b)
+func (h Head) head(c *answer.Chunk) {
+	c.ID, c.Created, c.Model = raw(h.ID), strconv.AppendInt(nil, h.Created, 10), raw(h.Model)
 }
 
-func member(name, text string) string {
-	return `{"` + name + `":` + string(rawjson.AppendString(nil, text)) + `}`
-}
-
-func (h Head) chunk(dst []byte, delta, finish string) []byte {
-	b := h.open(nil, "chat.completion.chunk")
-	b = append(b, `[{"index":0,"delta":`+delta+`,"logprobs":null,"finish_reason":`+finish+`}]}`...)
-	return openai.AppendData(dst, b)
-}
-
-// open appends the members up to the choices.
-func (h Head) open(dst []byte, object string) []byte {
-	dst = append(dst, `{"id":`...)
-	dst = rawjson.AppendString(dst, h.ID)
-	dst = append(dst, `,"object":"`+object+`","created":`...)
-	dst = strconv.AppendInt(dst, h.Created, 10)
-	dst = append(dst, `,"model":`...)
-	dst = rawjson.AppendString(dst, h.Model)
-	return append(dst, `,"choices":`...)
-}
-
-func (u Usage) append(dst []byte) []byte {
+func (u Usage) raw() (dst []byte) {
 	for _, m := range [...]struct {
 		before string
 		n      int64

@@ -41,9 +41,13 @@ func (t *Task) Answer(status int, contentType string, body []byte) *upstream.Res
 	return t.respond(status, contentType, io.NopCloser(bytes.NewReader(body)))
 }
 
-// Stream gives the response of a call that goes on while body is read. It ends when body is closed.
-func (t *Task) Stream(body io.ReadCloser) *upstream.Response {
-	return t.respond(http.StatusOK, "text/event-stream", timed{body, t})
+// Stream gives the response, without a body of its own, of a call that goes on while its answer is read. It ends when the response is closed,
+// and end is called then.
+func (t *Task) Stream(end func()) *upstream.Response {
+	return t.respond(http.StatusOK, "text/event-stream", ending{http.NoBody, func() {
+		t.total.Stop()
+		end()
+	}})
 }
 
 func (t *Task) respond(status int, contentType string, body io.ReadCloser) *upstream.Response {
@@ -62,15 +66,16 @@ func (t *Task) Fail(err error) error {
 	return err
 }
 
-// timed is a body with the clock that bounds it.
-type timed struct {
-	io.ReadCloser
-	task *Task
+// ending is a body that does something when it is closed.
+type ending struct {
+	io.Reader
+
+	end func()
 }
 
-func (b timed) Close() error {
-	b.task.total.Stop()
-	return b.ReadCloser.Close()
+func (b ending) Close() error {
+	b.end()
+	return nil
 }
 
 // Unreachable says that a call failed because no connection came about.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -23,22 +22,6 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var limits = upstream.Call{HeadersTimeout: time.Minute, RequestTimeout: time.Hour}
 
-// endless is a body that brings nothing until its context ends.
-type endless struct {
-	ctx    context.Context //nolint:containedctx // that of the task
-	closed *bool
-}
-
-func (e endless) Read([]byte) (int, error) {
-	<-e.ctx.Done()
-	return 0, e.ctx.Err()
-}
-
-func (e endless) Close() error {
-	*e.closed = true
-	return nil
-}
-
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -50,9 +33,9 @@ func TestClocks(t *testing.T) {
 
 		began, closed := time.Now(), false
 		ctx, tk = task.Begin(t.Context(), limits)
-		resp := tk.Stream(endless{ctx, &closed})
-		_, err := io.ReadAll(resp.Body)
-		require.ErrorIs(t, err, classify.ErrTotalTimeout)
+		resp := tk.Stream(func() { closed = true })
+		<-ctx.Done()
+		require.ErrorIs(t, context.Cause(resp.Context()), classify.ErrTotalTimeout)
 		require.Equal(t, time.Hour, time.Since(began))
 		resp.Close()
 		require.True(t, closed)
@@ -72,7 +55,7 @@ func TestEnds(t *testing.T) {
 	require.Error(t, ctx.Err())
 
 	ctx, tk = task.Begin(t.Context(), limits)
-	resp = tk.Stream(io.NopCloser(strings.NewReader("data")))
+	resp = tk.Stream(func() {})
 	resp.Abort(classify.ErrIdleTimeout)
 	require.ErrorIs(t, context.Cause(ctx), classify.ErrIdleTimeout)
 	resp.Close()

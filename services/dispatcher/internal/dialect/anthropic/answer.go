@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"time"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -27,67 +28,77 @@ func finishReason(stop []byte, calls bool) string {
 // created is the moment of an answer, which the provider does not state.
 func created() []byte { return strconv.AppendInt(nil, time.Now().Unix(), 10) }
 
-// answer is a message while its blocks are being read. Texts are the inner parts of JSON strings.
-type answer struct {
-	text, thought  []byte
-	details, calls [][]byte
-}
-
 // Completion translates a message. Blocks that a chat has no place for, such as what the provider's own tools found, are left out.
-func (Translator) Completion(body []byte) []byte {
+func (Translator) Completion(out *answer.Chunk, body []byte) bool {
 	if !rawjson.Valid(body) {
-		return body
+		return false
 	}
 	message := object(body)
 	content := message["content"]
 	if rawjson.Text(message["type"]) != "message" || len(content) == 0 || content[0] != '[' {
-		return body
+		return false
 	}
-	var a answer
+	out.ID, out.Created, out.Model = message["id"], created(), message["model"]
+	w := whole{ch: out.Choose(0)}
 	for b := range rawjson.Elements(content) {
-		a.add(object(b.Of(content)))
+		w.add(object(b.Of(content)))
 	}
-	choice := fields(nil).set("index", []byte("0")).set("message", a.message()).set("logprobs", []byte("null")).
-		set("finish_reason", []byte(finishReason(message["stop_reason"], len(a.calls) > 0)))
-	out := fields(nil).set("id", message["id"]).set("object", []byte(`"chat.completion"`)).set("created", created()).set("model", message["model"]).
-		set("choices", array([][]byte{choice.end()}))
+	w.end(message["stop_reason"])
 	var u usage
 	if u.take(message["usage"]); u.known() {
-		out = out.set("usage", u.appendTo(nil))
+		out.Usage = u.appendTo(nil)
 	}
-	return out.end()
+	return true
 }
 
-func (a *answer) add(b map[string][]byte) {
+// whole is a message while its blocks are being read. Texts are the inner parts of JSON strings.
+type whole struct {
+	ch            *answer.Choice
+	text, thought []byte
+	details       [][]byte
+}
+
+func (w *whole) add(b map[string][]byte) {
 	switch rawjson.Text(b["type"]) {
 	case "text":
-		a.text = append(a.text, inner(b["text"])...)
+		w.text = append(w.text, inner(b["text"])...)
 	case "thinking":
-		a.thought = append(a.thought, inner(b["thinking"])...)
-		if d := detail(len(a.details), b["thinking"], b["signature"]); d != nil {
-			a.details = append(a.details, d)
+		w.thought = append(w.thought, inner(b["thinking"])...)
+		if d := detail(len(w.details), b["thinking"], b["signature"]); d != nil {
+			w.details = append(w.details, d)
 		}
 	case "redacted_thinking":
-		if d := hiddenDetail(len(a.details), b["data"]); d != nil {
-			a.details = append(a.details, d)
+		if d := hiddenDetail(len(w.details), b["data"]); d != nil {
+			w.details = append(w.details, d)
 		}
 	case "tool_use":
-		function := fields(nil).set("name", stringOr(b["name"])).set("arguments", arguments(b["input"])).end()
-		a.calls = append(a.calls, fields(nil).set("id", stringOr(b["id"])).set("type", []byte(`"function"`)).set("function", function).end())
+		w.ch.Calls = append(w.ch.Calls, answer.Call{
+			Index: -1, ID: stringOr(b["id"]), Type: functionType, Name: stringOr(b["name"]), Args: arguments(b["input"]),
+		})
 	}
 }
 
-// message gives the message of the choice.
-func (a *answer) message() []byte {
-	content := quoted(a.text)
-	if len(a.text) == 0 && len(a.calls) > 0 {
-		content = []byte("null")
+// end fills the rest of the choice.
+func (w *whole) end(stop []byte) {
+	ch := w.ch
+	ch.Role, ch.Content, ch.Refusal, ch.Logprobs = assistant, quoted(w.text), null, null
+	if len(w.text) == 0 && len(ch.Calls) > 0 {
+		ch.Content = null
 	}
-	m := fields(nil).set("role", []byte(`"assistant"`)).set("content", content).set("refusal", []byte("null"))
-	if len(a.thought) > 0 {
-		m = m.set("reasoning_content", quoted(a.thought))
+	if len(w.thought) > 0 {
+		ch.ReasoningContent = quoted(w.thought)
 	}
-	return m.set("reasoning_details", array(a.details)).set("tool_calls", array(a.calls)).end()
+	if len(w.details) > 0 {
+		ch.Delta, ch.Extra = reasoningDetails(w.details...), true
+	}
+	ch.Finish = []byte(finishReason(stop, len(ch.Calls) > 0))
+}
+
+var null = []byte("null")
+
+// reasoningDetails gives an object with the entries.
+func reasoningDetails(entries ...[]byte) []byte {
+	return fields(nil).set("reasoning_details", array(entries)).end()
 }
 
 // arguments gives the string for the input of a call (TOOL-07).
@@ -99,9 +110,7 @@ func arguments(input []byte) []byte {
 }
 
 // quoted makes a raw string of its inner part.
-func quoted(inner []byte) []byte {
-	return append(append(append(make([]byte, 0, len(inner)+2), '"'), inner...), '"')
-}
+func quoted(inner []byte) []byte { return answer.Quoted(inner) }
 
 // stringOr gives a raw string as it is, and an empty one for anything else.
 func stringOr(raw []byte) []byte {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/services/dispatcher/internal/upstream"
@@ -50,9 +51,9 @@ func TestOverTheWire(t *testing.T) {
 		})
 		require.NoError(t, err)
 		defer resp.Close()
-		body, err := io.ReadAll(resp.Body)
+		body, err := answertest.Body(resp)
 		require.NoError(t, err)
-		return resp.Status, string(body)
+		return resp.Status, body
 	}
 
 	status, body := call("anthropic/message-text.json", false)

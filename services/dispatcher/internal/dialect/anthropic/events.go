@@ -3,11 +3,10 @@ package anthropic
 import (
 	"bytes"
 	"crypto/rand"
-	"io"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
@@ -17,11 +16,9 @@ const (
 	keepBuffer = 256 << 10 // larger buffers are given up
 )
 
-// Events translates an event stream: one event in gives none, one or a few out, before the next is read. Pings become comments. A stream
-// that breaks off, or reports an error, ends without [DONE], and without a finish reason unless that had come.
-func (Translator) Events(r io.Reader) io.Reader {
-	return &events{src: openai.NewReader(r, 0)}
-}
+// Events begins the translation of an event stream: one event gives none, one or a few chunks. Pings become comments. A stream that breaks off,
+// or reports an error, is never said to be done, and has no finish reason unless that had come.
+func (Translator) Events() answer.Translator { return &events{} }
 
 // block kinds that make a difference in a stream.
 type kind uint8
@@ -35,14 +32,12 @@ const (
 
 // events is a stream under translation. Raw values are those of JSON.
 type events struct {
-	src  *openai.Reader
-	err  error  // what comes after out; final
-	out  []byte // events that were made of the last one
-	rest []byte // of out, still to be given
+	out *answer.Queue // of the event at hand
 
-	head     []byte // what all chunks begin with; nil before the first
-	spoke    bool   // anything of an answer was given
-	finished bool   // a finish reason was given
+	head     answer.Head
+	begun    bool // the chunk with the role was given
+	spoke    bool // anything of an answer was given
+	finished bool // a finish reason was given
 	usage    usage
 
 	block     kind   // that is open
@@ -54,39 +49,20 @@ type events struct {
 	details   int    // entries of reasoning_details so far
 }
 
-// Read gives the next bytes of the translation.
-func (s *events) Read(p []byte) (int, error) {
-	for len(s.rest) == 0 {
-		if s.err != nil {
-			return 0, s.err
-		}
-		if len(p) == 0 {
-			return 0, nil
-		}
-		s.next()
+// Event translates one event.
+func (s *events) Event(out *answer.Queue, e *openai.Event) (more bool) {
+	s.out = out
+	switch {
+	case e.Data != nil:
+		return s.event(e)
+	case bytes.HasPrefix(bytes.TrimLeft(e.Raw, "\r\n"), []byte{':'}): // half a line end may come before it
+		out.Ping()
 	}
-	n := copy(p, s.rest)
-	s.rest = s.rest[n:]
-	return n, nil
+	return true
 }
 
-// next reads one event and translates it.
-func (s *events) next() {
-	if cap(s.out) > keepBuffer {
-		s.out = nil
-	}
-	s.out = s.out[:0]
-	e, err := s.src.Next()
-	switch {
-	case err != nil:
-		s.err = err
-	case e.Data != nil:
-		s.event(&e)
-	case bytes.HasPrefix(bytes.TrimLeft(e.Raw, "\r\n"), []byte{':'}): // half a line end may come before it
-		s.comment()
-	}
-	s.rest = s.out
-}
+// End has nothing to add: a stream without its last event broke off.
+func (*events) End(*answer.Queue) {}
 
 // wire is one native event, by its members.
 type wire struct {
@@ -121,7 +97,7 @@ func (w *wire) parse(data []byte) bool {
 	return s.End()
 }
 
-func (s *events) event(e *openai.Event) {
+func (s *events) event(e *openai.Event) (more bool) {
 	data := e.Data
 	if !utf8.Valid(data) {
 		data = bytes.ToValidUTF8(data, []byte("\ufffd"))
@@ -130,25 +106,23 @@ func (s *events) event(e *openai.Event) {
 	valid := w.parse(data)
 	switch {
 	case valid && (string(w.kind) == "error" || len(w.err) > 0 && w.err[0] != 'n'):
-		s.out = openai.AppendData(s.out, data)
-		s.err = io.EOF
-		return
+		s.out.Problem(data)
+		return false
 	case string(e.Name) == "error": // in a form that only its name tells from another event
-		s.out = openai.AppendData(append(s.out, "event: error\n"...), data)
-		s.err = io.EOF
-		return
+		s.out.Problem(answer.NamedError(data))
+		return false
 	case !valid:
 		if !e.Cut && !openai.IsDone(data) && len(bytes.TrimSpace(data)) > 0 {
-			s.out = openai.AppendData(s.out, data) // for the next reader to judge
+			s.out.Problem(data)
 		}
-		return // half an event is the end of a stream that broke off
+		return true // half an event is the end of a stream that broke off
 	}
 	if w.kind == nil {
 		w.kind = e.Name
 	}
 	switch string(w.kind) {
 	case "ping":
-		s.comment()
+		s.out.Ping()
 	case "message_start":
 		s.usage.take(rawjson.Get(w.message, "usage"))
 		s.begin(w.message)
@@ -165,53 +139,51 @@ func (s *events) event(e *openai.Event) {
 		}
 	case "message_stop":
 		s.end()
+		return false
 	}
+	return true
 }
-
-func (s *events) comment() { s.out = append(s.out, ": ping\n\n"...) }
 
 // begin gives the chunk with the role, which all others follow.
 func (s *events) begin(message []byte) {
-	if s.head != nil {
+	if s.begun {
 		return
 	}
-	id := rawjson.Get(message, "id")
+	s.begun = true
+	id := bytes.Clone(rawjson.Get(message, "id"))
 	if len(inner(id)) == 0 {
 		id = quote("chatcmpl-" + strings.ToLower(rand.Text()))
 	}
-	model := stringOr(rawjson.Get(message, "model"))
-	s.head = append(append(s.head, `data: {"id":`...), id...)
-	s.head = append(append(s.head, `,"object":"chat.completion.chunk","created":`...), created()...)
-	s.head = append(append(append(s.head, `,"model":`...), model...), `,"choices":[`...)
-	s.open()
-	s.out = append(s.out, `"role":"assistant","content":""`...)
-	s.close("null")
+	s.head = answer.Head{ID: id, Created: created(), Model: bytes.Clone(stringOr(rawjson.Get(message, "model")))}
+	role := s.choice()
+	role.Role, role.Content = assistant, noText
 }
 
-// open begins a chunk, up to the members of its delta.
-func (s *events) open() {
+var assistant, noText = []byte(`"assistant"`), []byte(`""`)
+
+// chunk gives a chunk, to be filled.
+func (s *events) chunk() *answer.Chunk {
+	c := s.out.Add(answer.Piece)
+	c.ID, c.Created, c.Model = s.head.ID, s.head.Created, s.head.Model
+	return c
+}
+
+// choice gives the choice of a chunk, to be filled.
+func (s *events) choice() *answer.Choice {
 	s.begin(nil)
-	s.out = append(append(s.out, s.head...), `{"index":0,"delta":{`...)
+	return s.chunk().Choose(0)
 }
 
-// close ends a chunk with its finish reason.
-func (s *events) close(finish string) {
-	s.out = append(append(append(s.out, `},"finish_reason":`...), finish...), "}]}\n\n"...)
-}
-
-// member gives a chunk whose delta has one member.
-func (s *events) member(name string, value []byte) {
-	s.open()
+// more gives the choice of a chunk that brings more of the answer.
+func (s *events) more() *answer.Choice {
 	s.spoke = true
-	s.out = append(append(append(s.out, '"'), name...), `":`...)
-	s.out = append(s.out, value...)
-	s.close("null")
+	return s.choice()
 }
 
 // content gives a chunk with a text, unless there is none in it or the answer is over.
-func (s *events) content(name string, raw []byte) {
+func (s *events) content(raw []byte) {
 	if len(inner(raw)) > 0 && !s.finished {
-		s.member(name, raw)
+		s.more().Content = raw
 	}
 }
 
@@ -222,7 +194,7 @@ func (s *events) startBlock(b []byte) {
 	}
 	switch string(inner(rawjson.Get(b, "type"))) {
 	case "text":
-		s.content("content", rawjson.Get(b, "text"))
+		s.content(rawjson.Get(b, "text"))
 	case "thinking":
 		s.block = thinkingBlock
 		s.signature = append(s.signature, rawjson.Get(b, "signature")...)
@@ -234,34 +206,31 @@ func (s *events) startBlock(b []byte) {
 		if input := rawjson.Get(b, "input"); len(input) > len("{}") {
 			s.input = append(s.input, input...)
 		}
-		s.openCall(s.calls)
-		s.out = append(append(s.out, `,"id":`...), stringOr(rawjson.Get(b, "id"))...)
-		s.out = append(append(s.out, `,"type":"function","function":{"name":`...), stringOr(rawjson.Get(b, "name"))...)
-		s.out = append(s.out, `,"arguments":""}}]`...)
-		s.close("null")
+		s.call(answer.Call{
+			Index: s.calls, PlainIndex: true, ID: stringOr(rawjson.Get(b, "id")), Type: functionType, Name: stringOr(rawjson.Get(b, "name")), Args: noText,
+		})
 		s.calls++
 	}
 }
 
-// openCall begins a chunk with a piece of a call. Calls are counted from 0, other blocks left out.
-func (s *events) openCall(index int) {
-	s.open()
-	s.spoke = true
-	s.out = strconv.AppendInt(append(s.out, `"tool_calls":[{"index":`...), int64(index), 10)
+var functionType = []byte(`"function"`)
+
+// call gives a chunk with a piece of a call. Calls are counted from 0, other blocks left out.
+func (s *events) call(c answer.Call) {
+	ch := s.more()
+	ch.Calls = append(ch.Calls, c)
 }
 
 // arguments gives a chunk with more arguments of the call that is open.
 func (s *events) arguments(raw []byte) {
-	s.openCall(s.calls - 1)
-	s.out = append(append(append(s.out, `,"function":{"arguments":`...), raw...), `}}]`...)
-	s.close("null")
+	s.call(answer.Call{Index: s.calls - 1, PlainIndex: true, Args: raw})
 	s.argued = true
 }
 
 func (s *events) delta(d []byte) {
 	switch string(inner(rawjson.Get(d, "type"))) {
 	case "text_delta":
-		s.content("content", rawjson.Get(d, "text"))
+		s.content(rawjson.Get(d, "text"))
 	case "thinking_delta":
 		s.think(rawjson.Get(d, "thinking"))
 	case "signature_delta":
@@ -275,7 +244,9 @@ func (s *events) delta(d []byte) {
 
 // think gives a chunk with thinking and keeps the text for its signature.
 func (s *events) think(raw []byte) {
-	s.content("reasoning_content", raw)
+	if len(inner(raw)) > 0 && !s.finished {
+		s.more().ReasoningContent = raw
+	}
 	if len(s.thought) <= maxThought {
 		s.thought = append(s.thought, inner(raw)...)
 	}
@@ -284,7 +255,8 @@ func (s *events) think(raw []byte) {
 // detail gives a chunk with an entry of reasoning_details, if there is one.
 func (s *events) detail(entry []byte) {
 	if entry != nil && !s.finished {
-		s.member("reasoning_details", array([][]byte{entry}))
+		ch := s.more()
+		ch.Delta, ch.Extra = reasoningDetails(entry), true
 		s.details++
 	}
 }
@@ -315,22 +287,19 @@ func (s *events) finish(stop []byte) {
 	if s.finished {
 		return
 	}
-	s.open()
-	s.close(finishReason(stop, s.calls > 0))
+	s.choice().Finish = []byte(finishReason(stop, s.calls > 0))
 	s.finished = true
 }
 
-// end gives the end of a whole stream: the usage and [DONE]. A message that neither says anything nor states why is none.
+// end gives the end of a whole stream. A message that neither says anything nor states why is none.
 func (s *events) end() {
-	s.err = io.EOF
 	s.endBlock()
 	if !s.spoke && !s.finished {
 		return
 	}
 	s.finish(nil)
 	if s.usage.known() {
-		s.out = append(append(s.out, s.head...), `],"usage":`...)
-		s.out = append(s.usage.appendTo(s.out), "}\n\n"...)
+		s.chunk().Usage = s.usage.appendTo(nil)
 	}
-	s.out = append(s.out, openai.Done...)
+	s.out.Add(answer.Done)
 }

@@ -11,8 +11,9 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
-	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/shared/openai"
 )
 
@@ -114,8 +115,8 @@ func TestEvents(t *testing.T) {
 func TestUnreadableEvents(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ in, want string }{
-		{"event: error\ndata: overloaded\n\n" + hello, "event: error\ndata: overloaded\n\n"},
-		{"event: error\ndata: {\"message\":\"x\"}\n\n", "event: error\ndata: {\"message\":\"x\"}\n\n"},
+		{"event: error\ndata: overloaded\n\n" + hello, "data: {\"error\":\"overloaded\"}\n\n"},
+		{"event: error\ndata: {\"message\":\"x\"}\n\n", "data: {\"message\":\"x\"}\n\n"},
 		{"data: {\"type\":\"error\",\ndata: \"message\":\"x\"}\n\n" + hello, "data: {\"type\":\"error\", \"message\":\"x\"}\n\n"},
 		{"data: <html>\n\n", "data: <html>\n\n"},
 		{"data: [{\"error\":{\"message\":\"x\"}}]\n\n", "data: [{\"error\":{\"message\":\"x\"}}]\n\n"},
@@ -179,33 +180,36 @@ func (endless) Read(p []byte) (int, error) {
 func TestErrorOfTheSource(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
-	out, err := io.ReadAll(anthropic.Translator{}.Events(io.MultiReader(strings.NewReader(head+hello), iotest.ErrReader(broken))))
+	out, err := answertest.Text(events(io.MultiReader(strings.NewReader(head+hello), iotest.ErrReader(broken))))
 	require.ErrorIs(t, err, broken)
-	require.Equal(t, 2, strings.Count(string(out), "data: "))
-	out, err = io.ReadAll(anthropic.Translator{}.Events(io.MultiReader(strings.NewReader("data: "), endless{})))
+	require.Equal(t, 2, strings.Count(out, "data: "))
+	out, err = answertest.Text(events(io.MultiReader(strings.NewReader("data: "), endless{})))
 	require.ErrorIs(t, err, openai.ErrEventTooLarge)
 	require.Empty(t, out)
-	n, err := anthropic.Translator{}.Events(strings.NewReader(head)).Read(nil)
-	require.NoError(t, err)
-	require.Zero(t, n)
 }
 
 // A chunk comes as soon as its event is there, not when more is.
 func TestNothingIsHeldBack(t *testing.T) {
 	t.Parallel()
 	r, w := io.Pipe()
-	events := openai.NewReader(anthropic.Translator{}.Events(r), 0)
+	src := events(r)
 	for _, step := range []struct{ in, want string }{
-		{head, `"role"`}, {delta(0, `{"type":"text_delta","text":"A"}`), `"A"`}, {native("ping", ""), ": ping"}, {delta(0, `{"type":"text_delta","text":"B"}`), `"B"`},
+		{head, ""}, {delta(0, `{"type":"text_delta","text":"A"}`), `"A"`}, {native("ping", ""), ": ping"}, {delta(0, `{"type":"text_delta","text":"B"}`), `"B"`},
 	} {
 		written := make(chan error, 1)
 		go func() {
 			_, err := io.WriteString(w, step.in)
 			written <- err
 		}()
-		e, err := events.Next()
+		c, err := src.Next()
 		require.NoError(t, err)
-		require.Contains(t, string(e.Raw), step.want)
+		if got := string(c.Raw); c.Kind == answer.Piece {
+			got = string(c.Choices[0].Content)
+			require.Contains(t, got, step.want)
+		} else {
+			require.Contains(t, got, step.want)
+		}
+		require.False(t, src.Buffered())
 		require.NoError(t, <-written)
 	}
 	require.NoError(t, w.Close())
@@ -215,7 +219,7 @@ func TestNothingIsHeldBack(t *testing.T) {
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	whole := func(content, stop string) answered {
-		return ofBody(anthropic.Translator{}.Completion([]byte(`{"id":"m","type":"message","model":"x","content":[` + content + `],"stop_reason":` + stop + `}`)))
+		return ofBody(completion([]byte(`{"id":"m","type":"message","model":"x","content":[` + content + `],"stop_reason":` + stop + `}`)))
 	}
 	require.Equal(t, answered{content: "ab", finish: "stop"}, whole(`{"type":"text","text":"a","citations":[{}]},{"type":"web_search_tool_result","content":[]},{"type":"text","text":"b"},7,null`, `"end_turn"`))
 	require.Equal(t, answered{finish: "content_filter"}, whole(``, `"refusal"`))
@@ -225,7 +229,7 @@ func TestCompletion(t *testing.T) {
 	require.Equal(t, answered{finish: "tool_calls", names: []string{"f", ""}, args: []string{`{"a":"\n","n":12345678901234567890}`, `{}`}},
 		whole(`{"type":"tool_use","id":"a","name":"f","input":{"a" : "\n",`+"\n"+`"n": 12345678901234567890}},{"type":"tool_use"}`, `"end_turn"`))
 
-	body := anthropic.Translator{}.Completion([]byte(`{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,"output_tokens":11,"output_tokens_details":{"thinking_tokens":4}}}`))
+	body := completion([]byte(`{"type":"message","content":[{"type":"tool_use","id":"a","name":"f","input":{}}],"stop_reason":"tool_use","usage":{"input_tokens":3,"cache_creation_input_tokens":5,"cache_read_input_tokens":7,"output_tokens":11,"output_tokens_details":{"thinking_tokens":4}}}`))
 	require.Equal(t, "null", gjson.GetBytes(body, "choices.0.message.content").Raw)
 	require.Equal(t, `{"prompt_tokens":15,"completion_tokens":11,"total_tokens":26,"prompt_tokens_details":{"cached_tokens":7,"cache_write_tokens":5},"completion_tokens_details":{"reasoning_tokens":4}}`, gjson.GetBytes(body, "usage").Raw)
 }

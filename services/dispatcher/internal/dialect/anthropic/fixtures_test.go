@@ -14,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect/anthropic"
 	"hydrallm/services/dispatcher/internal/stream"
@@ -25,9 +27,19 @@ import (
 // translate reads the translation of a stream to its end.
 func translate(tb testing.TB, src io.Reader) string {
 	tb.Helper()
-	out, err := io.ReadAll(anthropic.Translator{}.Events(src))
+	out, err := answertest.Text(events(src))
 	require.NoError(tb, err)
-	return string(out)
+	return out
+}
+
+// events is the translation of a stream.
+func events(src io.Reader) answer.Source {
+	return answertest.Translate(anthropic.Translator{}.Events(), src)
+}
+
+// completion gives the translation of a whole answer, or the body if it is none.
+func completion(body []byte) []byte {
+	return answertest.Filled(anthropic.Translator{}.Completion, body)
 }
 
 // Every recorded answer, as a client of OpenAI gets it. The clock of the bubble makes the moment the same each time.
@@ -38,7 +50,7 @@ func TestRecordedAnswers(t *testing.T) {
 		var got func() []byte
 		switch {
 		case strings.HasPrefix(name, "message-"):
-			got = func() []byte { return append(anthropic.Translator{}.Completion(f.Body), '\n') }
+			got = func() []byte { return append(completion(f.Body), '\n') }
 		case f.Kind() == "sse":
 			got = func() []byte { return []byte(translate(t, bytes.NewReader(f.Body))) }
 		default:
@@ -64,7 +76,7 @@ func TestOtherBodies(t *testing.T) {
 		}
 	}
 	for _, body := range bodies {
-		require.Equal(t, body, string(anthropic.Translator{}.Completion([]byte(body))))
+		require.Equal(t, body, string(completion([]byte(body))))
 	}
 }
 
@@ -111,28 +123,19 @@ func TestRecordedStreamsPassTheFilter(t *testing.T) {
 // filter passes a stream through the filter. Whatever the filter lets through must have passed unchanged.
 func filter(tb testing.TB, text string) answered {
 	tb.Helper()
-	f := stream.NewFilter(stream.Options{IncludeUsage: true})
-	events := openai.NewReader(strings.NewReader(text), 0)
-	var out []byte
-	for {
-		e, err := events.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(tb, err)
-		step := f.Event(nil, e)
-		if step.Problem != nil {
-			return answered{problem: gjson.GetBytes(step.Problem, "error.type").Str}
-		}
-		out = append(out, step.Out...)
-	}
-	out, err := f.End(out)
-	if err != nil {
+	out, problem, err := answertest.Relay(answertest.Chat(strings.NewReader(text)), answertest.Options{IncludeUsage: true})
+	switch {
+	case problem != nil:
+		return answered{problem: gjson.GetBytes(problem, "error.type").Str}
+	case err != nil:
 		return answered{err: err}
 	}
-	require.Equal(tb, text, string(out), "the filter had something to repair")
-	a := answered{usage: f.Usage()}
-	for e := range chunks(tb, string(out)) {
+	require.Equal(tb, text, out, "the filter had something to repair")
+	var a answered
+	for e := range chunks(tb, out) {
+		if u := gjson.GetBytes(e, "usage"); u.IsObject() {
+			a.usage = openai.ParseUsage([]byte(u.Raw))
+		}
 		delta := gjson.GetBytes(e, "choices.0.delta")
 		a.content += delta.Get("content").Str
 		a.reasoning += delta.Get("reasoning_content").Str
@@ -172,24 +175,17 @@ func chunks(tb testing.TB, text string) func(func([]byte) bool) {
 // collectBody makes a JSON answer of a stream.
 func collectBody(tb testing.TB, text string) []byte {
 	tb.Helper()
-	c := stream.NewCollector(stream.Options{})
-	events := openai.NewReader(strings.NewReader(text), 0)
-	for !c.Done() {
-		e, err := events.Next()
-		require.NoError(tb, err)
-		_, err = c.Add(e)
-		require.NoError(tb, err)
-	}
-	body, err := c.Completion()
+	body, problem, err := answertest.Collect(answertest.Chat(strings.NewReader(text)), answertest.Options{})
 	require.NoError(tb, err)
-	return bytes.Clone(body)
+	require.Nil(tb, problem)
+	return body
 }
 
 func ofBody(body []byte) answered {
 	message := gjson.GetBytes(body, "choices.0.message")
 	a := answered{
 		content: message.Get("content").Str, reasoning: message.Get("reasoning_content").Str, finish: gjson.GetBytes(body, "choices.0.finish_reason").Str,
-		usage: stream.UsageOf(body),
+		usage: answertest.Usage(body),
 	}
 	for _, call := range message.Get("tool_calls").Array() {
 		a.names, a.args = append(a.names, call.Get("function.name").Str), append(a.args, call.Get("function.arguments").Str)
@@ -204,9 +200,9 @@ func TestRecordedMessagesPassTheFilter(t *testing.T) {
 		"anthropic/message-text.json":  {content: "The lamp is green.", finish: "stop", usage: openai.Usage{Prompt: 112, Completion: 8, Total: 120}},
 		"anthropic/message-tools.json": {content: "Let me look.", reasoning: "Need the time.", finish: "tool_calls", names: []string{"get_time"}, args: []string{`{"city":"Oslo"}`}, usage: openai.Usage{Prompt: 12, Completion: 30, Total: 42}},
 	} {
-		body := anthropic.Translator{}.Completion(fixtures.Get(file).Body)
-		require.True(t, stream.IsAnswer(body))
-		require.Equal(t, string(body), string(stream.Completion(body, stream.Options{Think: stream.ThinkSplit})))
+		body := completion(fixtures.Get(file).Body)
+		require.True(t, answertest.Answers(body))
+		require.Equal(t, string(body), string(answertest.Completion(body, answertest.Options{Think: stream.ThinkSplit})))
 		require.Equal(t, want, ofBody(body))
 	}
 }
@@ -225,10 +221,7 @@ func TestStreamsInPieces(t *testing.T) {
 				for i := range len(f.Body) {
 					require.Equal(t, want, translate(t, io.MultiReader(bytes.NewReader(f.Body[:i]), bytes.NewReader(f.Body[i:]))))
 				}
-				small := anthropic.Translator{}.Events(iotest.OneByteReader(bytes.NewReader(f.Body)))
-				out, err := io.ReadAll(iotest.OneByteReader(small))
-				require.NoError(t, err)
-				require.Equal(t, want, string(out))
+				require.Equal(t, want, translate(t, iotest.OneByteReader(bytes.NewReader(f.Body))))
 				crlf := bytes.ReplaceAll(f.Body, []byte("\n"), []byte("\r\n"))
 				require.Equal(t, want, translate(t, iotest.HalfReader(bytes.NewReader(crlf))))
 			})

@@ -3,7 +3,6 @@ package anthropic_test
 import (
 	"bytes"
 	"encoding/json"
-	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/dialect/anthropic"
-	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 	"hydrallm/shared/testkit/fixtures"
@@ -89,12 +88,12 @@ func FuzzCompletion(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got := anthropic.Translator{}.Completion(bytes.Clone(body))
+		got := completion(bytes.Clone(body))
 		if bytes.Equal(got, body) {
 			return
 		}
 		require.True(t, rawjson.Valid(got), "%s", got)
-		require.True(t, stream.IsAnswer(got))
+		require.True(t, answertest.Answers(got))
 		for _, call := range gjson.GetBytes(got, "choices.0.message.tool_calls").Array() {
 			require.True(t, gjson.Parse(call.Get("function.arguments").Str).IsObject(), "%s", call.Raw)
 		}
@@ -116,9 +115,7 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		out := translate(t, bytes.NewReader(text))
-		small, err := io.ReadAll(iotest.OneByteReader(anthropic.Translator{}.Events(iotest.OneByteReader(bytes.NewReader(text)))))
-		require.NoError(t, err)
-		require.Equal(t, plain(out), plain(string(small)))
+		require.Equal(t, plain(out), plain(translate(t, iotest.OneByteReader(bytes.NewReader(text)))))
 		requireSound(t, out)
 	})
 }

@@ -498,7 +498,7 @@ func TestRefusals(t *testing.T) {
 // What the model thought comes back to it unchanged, whether the client got it whole or in a stream.
 func TestThinkingRoundTrip(t *testing.T) {
 	t.Parallel()
-	whole := anthropic.Translator{}.Completion([]byte(nativeThinking))
+	whole := completion([]byte(nativeThinking))
 	streamed := collectBody(t, translate(t, strings.NewReader(streamedThinking)))
 	for _, answer := range [][]byte{whole, streamed} {
 		message := gjson.GetBytes(answer, "choices.0.message").Raw

@@ -2,7 +2,6 @@ package compat
 
 import (
 	"context"
-	"strings"
 
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
@@ -24,7 +23,7 @@ type Dialect struct {
 var _ dialect.Dialect = Dialect{}
 
 // Chat adapts the call to the vendor. The error is an *openai.RequestError when the body is not JSON.
-func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*dialect.Response, error) {
 	if !d.AsIs {
 		body, err := RequestKeeping(d.Vendor, call.Body, d.Keep)
 		if err != nil {
@@ -41,13 +40,9 @@ func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Respon
 	}
 	call.Body = d.Signatures.Inject(call.Body)
 	resp, err := d.Dialect.Chat(ctx, call)
-	if err != nil || resp.Status/100 != 2 {
-		return resp, err
+	if err != nil {
+		return nil, err
 	}
-	if strings.HasPrefix(strings.ToLower(resp.Header.Get("Content-Type")), "text/event-stream") {
-		resp.Body = d.Signatures.ReadObserver(resp.Body)
-	} else {
-		resp.Body = &bodyObserver{memory: d.Signatures, src: resp.Body}
-	}
+	d.Signatures.Watch(resp)
 	return resp, nil
 }

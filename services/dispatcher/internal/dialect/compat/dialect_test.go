@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/compat"
 	"hydrallm/services/dispatcher/internal/upstream"
@@ -43,9 +44,9 @@ func TestDialectOfGemini(t *testing.T) {
 				require.NoError(t, err)
 				defer resp.Close()
 				require.Equal(t, status, resp.Status)
-				got, err := io.ReadAll(resp.Body)
+				got, err := answertest.Body(resp)
 				require.NoError(t, err)
-				require.Equal(t, string(p.answers[len(p.calls)-1].Body), string(got))
+				require.Equal(t, string(p.answers[len(p.calls)-1].Body), got)
 				return string(p.calls[len(p.calls)-1].Body)
 			}
 			history := hi + "," + step(call("function-call-1001", ""))
@@ -73,8 +74,8 @@ func TestDialectOfOthers(t *testing.T) {
 	require.ErrorAs(t, err, new(*openai.RequestError))
 	require.Len(t, p.calls, 1)
 
-	resp, err = d.Embed(t.Context(), upstream.Call{URL: "https://h", Header: http.Header{}, Body: []byte(`{"input":"a","user":"u"}`)})
+	vectors, err := d.Embed(t.Context(), upstream.Call{URL: "https://h", Header: http.Header{}, Body: []byte(`{"input":"a","user":"u"}`)})
 	require.NoError(t, err)
-	resp.Close()
+	vectors.Close()
 	require.Equal(t, `{"input":"a","user":"u"}`, string(p.calls[1].Body))
 }

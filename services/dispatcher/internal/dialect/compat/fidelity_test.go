@@ -106,7 +106,6 @@ func sound(t *testing.T, body string) {
 	}
 	memory, in := compat.NewSignatures(), []byte(body)
 	memory.Learn("a", "c2ln")
-	memory.Observe(in)
 	signed := memory.Inject(in)
 	blind, n := compat.WithoutImages(in)
 	require.Equal(t, body, string(in))

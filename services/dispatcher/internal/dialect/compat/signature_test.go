@@ -3,6 +3,7 @@ package compat_test
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"strconv"
 	"strings"
 	"sync"
@@ -13,7 +14,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/compat"
+	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/testkit/fixtures"
 )
 
@@ -100,32 +104,29 @@ func TestObserve(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := compat.NewSignatures()
-			got, err := io.ReadAll(s.ReadObserver(tc.through(strings.NewReader(string(tc.body)))))
-			require.NoError(t, err)
-			require.Equal(t, string(tc.body), string(got))
+			got := watched(t, s, "text/event-stream", tc.through(strings.NewReader(string(tc.body))))
+			require.Contains(t, got, "function-call-1001")
 			require.Equal(t, "U0lHLWZ4LTE=", s.Signature("function-call-1001"))
 			require.Empty(t, s.Signature(""))
 		})
 	}
 	s := compat.NewSignatures()
-	s.Observe(whole)
+	require.Equal(t, string(whole), watched(t, s, "application/json", strings.NewReader(string(whole))))
 	require.Equal(t, "U0lHLWZ4LTE=", s.Signature("function-call-1001"))
 	for _, odd := range []string{``, `thought_signature`, `{"choices":{"thought_signature":1}}`, `{"choices":[{"delta":{"tool_calls":[{"id":"x","extra_content":{"google":{"thought_signature":7}}}]}}]}`} {
-		s.Observe([]byte(odd))
+		watched(t, s, "application/json", strings.NewReader(odd))
 	}
 	require.Empty(t, s.Signature("x"))
 }
 
-// An event that is too large passes; the next one is read.
-func TestObserveHugeEvent(t *testing.T) {
-	t.Parallel()
-	s := compat.NewSignatures()
-	huge := "data: {\"x\":\"" + strings.Repeat("a", 9<<20) + "\",\"y\":\"thought_signature\"}\n\n"
-	r := s.ReadObserver(iotest.DataErrReader(strings.NewReader(huge + string(fixtures.Get("gemini/stream-tools.sse").Body))))
-	n, err := io.Copy(io.Discard, struct{ io.Reader }{r})
+// watched reads an answer that is observed.
+func watched(t *testing.T, s *compat.Signatures, kind string, body io.Reader) string {
+	t.Helper()
+	resp := &dialect.Response{Response: &upstream.Response{Status: 200, Header: http.Header{"Content-Type": {kind}}, Body: body}}
+	s.Watch(resp)
+	text, err := answertest.Body(resp)
 	require.NoError(t, err)
-	require.Greater(t, n, int64(len(huge)))
-	require.Equal(t, "U0lHLWZ4LTE=", s.Signature("function-call-1001"))
+	return text
 }
 
 func TestSignaturesAreBoundedInAge(t *testing.T) {

@@ -12,6 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
 	"hydrallm/services/dispatcher/internal/stream"
@@ -34,12 +36,18 @@ func steady(text []byte) string {
 
 func events(tb testing.TB, text io.Reader) string {
 	tb.Helper()
-	out, err := io.ReadAll(gemini.Translator{}.Events(text))
+	out, err := answertest.Text(source(text))
 	require.NoError(tb, err)
-	return string(out)
+	return out
 }
 
-func completion(text string) string { return string(gemini.Translator{}.Completion([]byte(text))) }
+// source is the translation of a stream.
+func source(r io.Reader) answer.Source { return answertest.Translate(gemini.Translator{}.Events(), r) }
+
+func completion(text string) string { return string(filled([]byte(text))) }
+
+// filled gives the translation of a whole answer, or the body if it is none.
+func filled(body []byte) []byte { return answertest.Filled(gemini.Translator{}.Completion, body) }
 
 // relayed is what the dispatcher makes of a translated stream.
 type relayed struct {
@@ -51,25 +59,11 @@ type relayed struct {
 // relay reads a translated stream as the dispatcher does for a client that wants JSON.
 func relay(tb testing.TB, text string) (r relayed) {
 	tb.Helper()
-	c := stream.NewCollector(stream.Options{})
-	src := openai.NewReader(strings.NewReader(text), 0)
-	for !c.Done() {
-		e, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(tb, err)
-		problem, err := c.Add(e)
-		require.NoError(tb, err)
-		if problem != nil {
-			if v := classify.Of(classify.Answer{Provider: "gemini", Status: 200, Event: true, Body: problem}); v.Class != classify.Success {
-				r.problem = v.Class
-				return r
-			}
-		}
-	}
-	body, err := c.Completion()
-	if err == nil {
+	body, problem, err := answertest.Collect(answertest.Chat(strings.NewReader(text)), answertest.Options{})
+	switch {
+	case problem != nil:
+		r.problem = classify.Of(classify.Answer{Provider: "gemini", Status: 200, Event: true, Body: problem}).Class
+	case err == nil:
 		require.True(tb, gjson.ValidBytes(body), "%s", body)
 		r.body = gjson.ParseBytes(body)
 	}
@@ -80,22 +74,10 @@ func relay(tb testing.TB, text string) (r relayed) {
 // filtered is what a client that streams gets of a translated stream.
 func filtered(tb testing.TB, text string) string {
 	tb.Helper()
-	f := stream.NewFilter(stream.Options{IncludeUsage: true})
-	src := openai.NewReader(strings.NewReader(text), 0)
-	var out []byte
-	for {
-		e, err := src.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		require.NoError(tb, err)
-		step := f.Event(out, e)
-		require.Nil(tb, step.Problem)
-		out = step.Out
-	}
-	out, err := f.End(out)
+	out, problem, err := answertest.Relay(answertest.Chat(strings.NewReader(text)), answertest.Options{IncludeUsage: true})
 	require.NoError(tb, err)
-	return string(out)
+	require.Nil(tb, problem)
+	return out
 }
 
 // R-099: each recorded answer becomes what a client of Chat Completions knows.
@@ -107,11 +89,11 @@ func TestRecordedAnswers(t *testing.T) {
 		}
 		t.Run(f.File, func(t *testing.T) {
 			t.Parallel()
-			got := gemini.Translator{}.Completion(f.Body)
+			got := filled(f.Body)
 			if f.File == "gemini-native/generate.json" {
 				require.True(t, gjson.ValidBytes(got))
-				require.Equal(t, got, stream.Completion(got, stream.Options{}), "nothing is left to repair")
-				require.Equal(t, stream.Usage{Prompt: 9, Completion: 31, Total: 40}, stream.UsageOf(got))
+				require.Equal(t, got, answertest.Completion(got, answertest.Options{}), "nothing is left to repair")
+				require.Equal(t, stream.Usage{Prompt: 9, Completion: 31, Total: 40}, answertest.Usage(got))
 				goldentest.Compare(t, "generate.json", []byte(steady(got)+"\n"))
 				return
 			}
@@ -154,20 +136,8 @@ func TestPiecesMakeNoDifference(t *testing.T) { // SSE-05
 	}
 	want := steady([]byte(events(t, bytes.NewReader(text))))
 	for size := 1; size < 200; size++ {
-		src := &pieces{rest: text, size: size}
-		r := gemini.Translator{}.Events(src)
-		var out []byte
-		buf := make([]byte, size)
-		for {
-			n, err := r.Read(buf)
-			out = append(out, buf[:n]...)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			require.NoError(t, err)
-			require.Positive(t, n)
-		}
-		require.Equal(t, want, steady(out), size)
+		out := events(t, &pieces{rest: text, size: size})
+		require.Equal(t, want, steady([]byte(out)), size)
 	}
 }
 
@@ -190,7 +160,7 @@ func TestEventsArePassedOnAtOnce(t *testing.T) {
 	t.Parallel()
 	src, w := io.Pipe()
 	t.Cleanup(func() { require.NoError(t, src.Close()) })
-	out := openai.NewReader(gemini.Translator{}.Events(src), 0)
+	out := source(src)
 	written := make(chan error, 1)
 	for _, text := range []string{"a", "b"} {
 		go func() {
@@ -198,10 +168,10 @@ func TestEventsArePassedOnAtOnce(t *testing.T) {
 			written <- err
 		}()
 		for {
-			e, err := out.Next()
+			c, err := out.Next()
 			require.NoError(t, err)
-			if got := gjson.GetBytes(e.Data, "choices.0.delta.content").Str; got != "" {
-				require.Equal(t, text, got)
+			if got := c.Choices[0].Content; answer.Given(got) != nil {
+				require.Equal(t, `"`+text+`"`, string(got))
 				break
 			}
 		}
@@ -283,7 +253,7 @@ func TestAnswers(t *testing.T) {
 			r := relay(t, events(t, strings.NewReader(data(c.answer))))
 			require.NoError(t, r.err)
 			streamed := r.body.Get("choices.0." + c.path).Raw
-			require.Equal(t, steady([]byte(c.want)), steady([]byte(streamed)))
+			require.Equal(t, gjson.Parse(steady([]byte(c.want))).Value(), gjson.Parse(steady([]byte(streamed))).Value())
 		})
 	}
 }
@@ -301,7 +271,7 @@ func TestMisfires(t *testing.T) {
 				answer := native(parts, reason)
 				require.Equal(t, answer, completion(answer))
 				require.Equal(t, class, classify.Of(classify.Answer{Provider: "gemini", Status: 200, Body: []byte(answer)}).Class)
-				require.False(t, stream.IsAnswer([]byte(answer)))
+				require.False(t, answertest.Answers([]byte(answer)))
 
 				out := events(t, strings.NewReader(data(answer)))
 				require.Equal(t, data(answer), out)
@@ -443,7 +413,7 @@ func TestErrors(t *testing.T) { // R-122
 	answer := data(native(`{"text":"a"}`, ""))
 	for name, c := range map[string]struct{ in, want string }{
 		"event":              {data(problem), data(problem)},
-		"named event":        {"event: error\ndata: {}\n\n", "event: error\ndata: {}\n\n"},
+		"named event":        {"event: error\ndata: {}\n\n", data(`{"error":{}}`)},
 		"array":              {data("[" + problem + "]"), data("[" + problem + "]")},
 		"no JSON":            {"data: oops\n\n", "data: oops\n\n"},
 		"bare line":          {problem + "\n", data(problem)},
@@ -478,7 +448,7 @@ func TestCutStreams(t *testing.T) { // STR-02, SSE-10
 	require.Equal(t, "ab", relay(t, out).body.Get("choices.0.message.content").Str, "the last event needs no blank line")
 
 	broken := errors.New("connection reset")
-	_, err := io.ReadAll(gemini.Translator{}.Events(io.MultiReader(strings.NewReader(data(native(``, "STOP"))), iotest.ErrReader(broken))))
+	_, err := answertest.Text(source(io.MultiReader(strings.NewReader(data(native(``, "STOP"))), iotest.ErrReader(broken))))
 	require.ErrorIs(t, err, broken)
 	require.Empty(t, events(t, strings.NewReader("")))
 	require.Equal(t, ": ping\n\n", events(t, strings.NewReader(": ping\n\n")), "signs of life pass")
@@ -499,7 +469,7 @@ func TestLargeEvents(t *testing.T) {
 	require.NoError(t, r.err)
 	require.Len(t, r.body.Get("choices.0.message.images.0.image_url.url").Str, len("data:image/png;base64,")+len(image))
 
-	_, err := io.ReadAll(gemini.Translator{}.Events(strings.NewReader("data: " + strings.Repeat("a", openai.DefaultMaxEvent+1))))
+	_, err := answertest.Text(source(strings.NewReader("data: " + strings.Repeat("a", openai.DefaultMaxEvent+1))))
 	require.ErrorIs(t, err, openai.ErrEventTooLarge)
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
 	"hydrallm/services/dispatcher/internal/upstream"
@@ -49,9 +50,9 @@ func TestCall(t *testing.T) {
 		})
 		require.NoError(t, err)
 		defer resp.Close()
-		text, err := io.ReadAll(resp.Body)
+		text, err := answertest.Body(resp)
 		require.NoError(t, err)
-		return resp.Status, string(text)
+		return resp.Status, text
 	}
 
 	status, body := call("gamma-flash", true)

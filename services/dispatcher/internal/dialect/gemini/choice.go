@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -24,9 +25,10 @@ type choice struct {
 // maxKept bounds what a choice keeps of its text, and of the metadata of a search.
 const maxKept = 1 << 20
 
-// message is what some parts of a candidate bring to the client. Texts are inner parts of JSON strings, the others elements of an array.
+// message is what some parts of a candidate bring to the client. Texts are inner parts of JSON strings, images elements of an array.
 type message struct {
-	reasoning, content, images, calls []byte
+	reasoning, content, images []byte
+	calls                      []answer.Call
 }
 
 // read takes the next parts of the candidate. Those that mean nothing to a client are left out, as are the signatures of texts, which no
@@ -59,8 +61,10 @@ func (c *choice) readPart(msg *message, raw []byte) {
 	}
 	switch {
 	case call != nil:
-		if call = toolCall(call, signature); call != nil {
-			msg.calls = c.appendElement(msg.calls, call, &c.calls)
+		if tool, ok := toolCall(call, signature); ok {
+			tool.Index, tool.PlainIndex = c.calls, true
+			tool.Raw = c.appendElement(nil, tool.Raw, &c.calls)
+			msg.calls = append(msg.calls, tool)
 		}
 	case thought && isText(text):
 		msg.reasoning = append(msg.reasoning, text[1:len(text)-1]...)
@@ -88,9 +92,9 @@ func (c *choice) appendElement(dst, object []byte, count *int) []byte {
 	return append(dst, object...)
 }
 
-// toolCall makes a tool call of a functionCall; nil if that names no function. The signature goes where clients keep it for Google's own
+// toolCall makes a tool call of a functionCall; false if that names no function. The signature goes where clients keep it for Google's own
 // compatible endpoint.
-func toolCall(raw, signature []byte) []byte {
+func toolCall(raw, signature []byte) (answer.Call, bool) {
 	var id, name []byte
 	args := []byte("{}")
 	for m := range rawjson.Members(raw) {
@@ -108,19 +112,25 @@ func toolCall(raw, signature []byte) []byte {
 		}
 	}
 	if !isText(name) {
-		return nil
+		return answer.Call{}, false
 	}
 	if !isText(id) {
 		id = rawjson.AppendString(nil, "call_"+strings.ToLower(rand.Text()))
 	}
-	call := append(append([]byte(`{"id":`), id...), `,"type":"function"`...)
-	if isText(signature) {
-		call = append(append(call, `,"extra_content":{"google":{"thought_signature":`...), signature...)
-		call = append(call, "}}"...)
+	name = rawjson.AppendString(nil, clientName(rawjson.Text(name)))
+	c := answer.Call{ID: id, Type: functionType, Name: name, Args: rawjson.AppendString(nil, args), Extra: isText(signature)}
+	c.Tool = append(append([]byte(`{"name":`), name...), `,"arguments":`...)
+	c.Tool = append(append(c.Tool, c.Args...), '}')
+	c.Raw = append(append([]byte(`{"id":`), id...), `,"type":"function"`...)
+	if c.Extra {
+		c.Raw = append(append(c.Raw, `,"extra_content":{"google":{"thought_signature":`...), signature...)
+		c.Raw = append(c.Raw, "}}"...)
 	}
-	call = rawjson.AppendString(append(call, `,"function":{"name":`...), clientName(rawjson.Text(name)))
-	return append(rawjson.AppendString(append(call, `,"arguments":`...), args), "}}"...)
+	c.Raw = append(append(append(c.Raw, `,"function":`...), c.Tool...), '}')
+	return c, true
 }
+
+var functionType = []byte(`"function"`)
 
 // imageOf makes an entry of images, as other gateways have it too, of the inlineData of an image; nil for other media.
 func imageOf(raw []byte) []byte {

@@ -3,30 +3,51 @@ package gemini
 import (
 	"bytes"
 	"slices"
-	"strconv"
 
-	"hydrallm/shared/openai"
+	"hydrallm/services/dispatcher/internal/answer"
 )
 
-// delta appends a chunk whose delta has one member, unless its value is empty.
-func (e *events) delta(c *choice, before string, value []byte, after string) {
-	if len(value) > 0 {
-		e.chunk(c, "null", []byte(before), value, []byte(after))
+var assistant, noText, null = []byte(`"assistant"`), []byte(`""`), []byte("null")
+
+// chunk gives a chunk, to be filled.
+func (e *events) chunk() *answer.Chunk {
+	c := e.out.Add(answer.Piece)
+	c.ID, c.Created, c.Model = e.head.ID, e.head.Created, e.head.Model
+	return c
+}
+
+// piece gives the choice of a chunk, to be filled.
+func (e *events) piece(c *choice) *answer.Choice {
+	ch := e.chunk().Choose(c.index)
+	ch.Logprobs = null
+	return ch
+}
+
+// extra gives a chunk with an array that only some clients know, unless it has no elements.
+func (e *events) extra(c *choice, name string, elements []byte) {
+	if len(elements) > 0 {
+		ch := e.piece(c)
+		ch.Delta, ch.Extra = arrays(name, elements, "", nil), true
 	}
 }
 
-// chunk appends a chunk with a raw finish reason, and a delta of these members.
-func (e *events) chunk(c *choice, finish string, members ...[]byte) {
-	e.body = append(append(reuse(e.body), e.head...), `,"choices":[{"index":`...)
-	e.body = append(strconv.AppendInt(e.body, int64(c.index), 10), `,"delta":{`...)
-	for _, m := range members {
-		e.body = append(e.body, m...)
+// arrays gives an object with two arrays, without those that have no elements; nil when it is empty.
+func arrays(name string, elements []byte, name2 string, elements2 []byte) (object []byte) {
+	add := func(name string, elements []byte) {
+		if len(elements) > 0 {
+			object = append(append(append(object, `,"`...), name...), `":[`...)
+			object = append(append(object, elements...), ']')
+		}
 	}
-	e.body = append(append(append(e.body, `},"logprobs":null,"finish_reason":`...), finish...), `}]}`...)
-	e.out = openai.AppendData(e.out, e.body)
+	add(name, elements)
+	if add(name2, elements2); object == nil {
+		return nil
+	}
+	object[0] = '{' // the comma before the first
+	return append(object, '}')
 }
 
-// tellUsage appends the chunk with the usage, unless the client knows it. Events that follow the last finish reason may bring more.
+// tellUsage gives the chunk with the usage, unless the client knows it. Events that follow the last finish reason may bring more.
 func (e *events) tellUsage() {
 	var grounding []byte
 	if i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.grounding != nil }); i >= 0 {
@@ -37,6 +58,5 @@ func (e *events) tellUsage() {
 		return
 	}
 	e.told = usage
-	e.body = append(append(reuse(e.body), e.head...), `,"choices":[],"usage":`...)
-	e.out = openai.AppendData(e.out, append(append(e.body, usage...), '}'))
+	e.chunk().Usage = usage
 }

@@ -2,68 +2,41 @@ package gemini
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"slices"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// keptBuffer is the largest buffer that is used again for the next event.
-const keptBuffer = 256 << 10
+// Events begins the translation of an event stream. What is no answer comes as it is, and so does the event with which an attempt fails that
+// brought no answer; the answer is not done then.
+func (Translator) Events() answer.Translator { return &events{} }
 
-// Events translates an event stream. What is no answer passes as it came, and so does the event with which an attempt fails that brought no
-// answer; [DONE] does not follow then.
-func (Translator) Events(r io.Reader) io.Reader {
-	return &events{src: openai.NewReader(r, openai.DefaultMaxEvent)}
-}
-
-// events is a stream while it is translated: each read takes as many events as it needs to have something.
+// events is a stream while it is translated.
 type events struct {
-	src  *openai.Reader
-	err  error  // final
-	out  []byte // translated
-	from int    // what of it was read
+	out *answer.Queue // of the event at hand
 
-	head    []byte // of all chunks, not closed; nil before the first
-	body    []byte // of the chunk at hand
+	head    answer.Head
+	begun   bool // head is known
 	choices []*choice
 	usage   []byte // raw usageMetadata, the last that came
 	told    []byte // the usage as the client knows it
 	broken  bool   // something came that is no answer, or the attempt failed
 }
 
-// Read gives translated events.
-func (e *events) Read(p []byte) (int, error) {
-	for len(p) > 0 && e.from == len(e.out) {
-		if e.err != nil {
-			return 0, e.err
-		}
-		e.out, e.from = reuse(e.out), 0
-		e.next()
-	}
-	n := copy(p, e.out[e.from:])
-	e.from += n
-	return n, nil
+// Event translates one event.
+func (e *events) Event(out *answer.Queue, event *openai.Event) (more bool) {
+	e.out = out
+	e.event(event)
+	return true
 }
 
-func reuse(buf []byte) []byte {
-	if cap(buf) > keptBuffer {
-		return nil
+// End says that the answer is done, if it is: the provider does not.
+func (e *events) End(out *answer.Queue) {
+	if e.complete() && !e.broken {
+		out.Add(answer.Done)
 	}
-	return buf[:0]
-}
-
-func (e *events) next() {
-	event, err := e.src.Next()
-	switch {
-	case err == nil:
-		e.event(&event)
-	case errors.Is(err, io.EOF) && e.complete() && !e.broken:
-		e.out = append(e.out, openai.Done...)
-	}
-	e.err = err
 }
 
 // complete says that every candidate that came has its finish reason.
@@ -73,7 +46,7 @@ func (e *events) complete() bool {
 
 func (e *events) event(event *openai.Event) {
 	if event.Data == nil {
-		e.pass(event) // a comment is a sign of life
+		e.out.Add(answer.Nothing).Read(event) // a comment is a sign of life
 		return
 	}
 	data := bytes.TrimSpace(event.Data)
@@ -86,27 +59,16 @@ func (e *events) event(event *openai.Event) {
 		e.broken = true
 	case !ok:
 		e.broken = true
-		e.pass(event)
+		e.out.Add(answer.Nothing).Read(event) // for the next reader to judge
 	case !e.broken:
 		e.reply(&r, data)
 	}
 }
 
-// pass appends an event as it came, or in plain lines.
-func (e *events) pass(event *openai.Event) {
-	switch {
-	case !event.Noncanonical && !event.Cut:
-		e.out = append(e.out, event.Raw...)
-	case event.Data != nil:
-		e.out = openai.AppendData(e.out, event.Data)
-	}
-}
-
 func (e *events) reply(r *reply, data []byte) {
-	if e.head == nil {
-		e.head = appendHead(nil, r, "chat.completion.chunk")
+	if !e.begun {
+		e.begun, e.head = true, headOf(r)
 	}
-	start := len(e.out)
 	badOutput := false
 	for _, c := range r.candidates {
 		e.candidate(c)
@@ -114,7 +76,8 @@ func (e *events) reply(r *reply, data []byte) {
 	}
 	if badOutput && !slices.ContainsFunc(e.choices, func(c *choice) bool { return c.output }) {
 		e.broken = true
-		e.out = openai.AppendData(e.out[:start], data)
+		e.out.Clear() // what was made of this event
+		e.out.Problem(data)
 		return
 	}
 	if r.blocked && len(r.candidates) == 0 {
@@ -136,10 +99,16 @@ func (e *events) candidate(c candidate) {
 		return
 	}
 	m := ch.read(c.parts)
-	e.delta(ch, `"reasoning_content":"`, m.reasoning, `"`)
-	e.delta(ch, `"content":"`, m.content, `"`)
-	e.delta(ch, `"images":[`, m.images, `]`)
-	e.delta(ch, `"tool_calls":[`, m.calls, `]`)
+	if len(m.reasoning) > 0 {
+		e.piece(ch).ReasoningContent = answer.Quoted(m.reasoning)
+	}
+	if len(m.content) > 0 {
+		e.piece(ch).Content = answer.Quoted(m.content)
+	}
+	e.extra(ch, "images", m.images)
+	if len(m.calls) > 0 {
+		e.piece(ch).Calls = m.calls
+	}
 	ch.ground(c.grounding)
 	if c.finish != "" {
 		e.finish(ch, c.finish)
@@ -154,14 +123,15 @@ func (e *events) choice(index int) *choice {
 	}
 	c := &choice{index: index, numbered: true}
 	e.choices = append(e.choices, c)
-	e.delta(c, `"role":"assistant",`, []byte(`"content":""`), "")
+	role := e.piece(c)
+	role.Role, role.Content = assistant, noText
 	return c
 }
 
 func (e *events) finish(c *choice, reason string) {
 	c.close(reason)
-	e.delta(c, `"annotations":[`, c.citations(), `]`)
-	e.chunk(c, `"`+c.finish+`"`)
+	e.extra(c, "annotations", c.citations())
+	e.piece(c).Finish = []byte(`"` + c.finish + `"`)
 }
 
 // block ends what is open, because the prompt is refused.

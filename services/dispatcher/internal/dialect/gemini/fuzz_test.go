@@ -3,7 +3,6 @@ package gemini_test
 import (
 	"bytes"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -11,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
-	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 	"hydrallm/shared/testkit/fixtures"
@@ -49,13 +48,13 @@ func addAnswers(f *testing.F) {
 func FuzzCompletion(f *testing.F) {
 	addAnswers(f)
 	f.Fuzz(func(t *testing.T, body []byte) {
-		got := gemini.Translator{}.Completion(bytes.Clone(body))
+		got := filled(bytes.Clone(body))
 		if bytes.Equal(got, body) {
 			return
 		}
 		require.True(t, rawjson.Valid(got), "%s", got)
-		require.True(t, stream.IsAnswer(got), "%s", got)
-		require.Equal(t, got, stream.Completion(got, stream.Options{}))
+		require.True(t, answertest.Answers(got), "%s", got)
+		require.Equal(t, got, answertest.Completion(got, answertest.Options{}))
 		require.NotContains(t, string(got), `"error":`)
 	})
 }
@@ -70,15 +69,12 @@ func FuzzEvents(f *testing.F) {
 		if !bytes.Contains(lines, []byte("data:")) {
 			text = []byte("data: " + strings.ReplaceAll(string(lines), "\n", "\n\ndata: "))
 		}
-		out, err := io.ReadAll(gemini.Translator{}.Events(bytes.NewReader(text)))
-		require.NoError(t, err)
-		again, err := io.ReadAll(gemini.Translator{}.Events(iotest.OneByteReader(bytes.NewReader(text))))
-		require.NoError(t, err)
-		require.Equal(t, steady(out), steady(again))
-		if !strings.HasSuffix(string(out), openai.Done) || bytes.Contains(lines, []byte("[DONE]")) {
+		out := events(t, bytes.NewReader(text))
+		require.Equal(t, steady([]byte(out)), steady([]byte(events(t, iotest.OneByteReader(bytes.NewReader(text))))))
+		if !strings.HasSuffix(out, openai.Done) || bytes.Contains(lines, []byte("[DONE]")) {
 			return
 		}
-		r := relay(t, string(out))
+		r := relay(t, out)
 		require.NoError(t, r.err)
 		require.Empty(t, r.problem)
 		whole := gjson.Parse(completion(strings.TrimPrefix(strings.TrimSpace(string(text)), "data: ")))

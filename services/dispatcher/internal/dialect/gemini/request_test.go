@@ -211,7 +211,7 @@ func TestNamesOfFunctions(t *testing.T) {
 	named := translated(t, "gemini-3-flash", hello+`,"tools":[{"type":"function","function":{"name":"3d"}}],"tool_choice":{"type":"function","function":{"name":"3d"}}`)
 	require.Equal(t, `["_3d"]`, named.Get("toolConfig.functionCallingConfig.allowedFunctionNames").Raw)
 	for native, client := range map[string]string{"_3d": "3d", "__3d": "_3d", "_-x": "-x", "_f": "_f", "f": "f", "_": "_", "3d": "3d"} {
-		body := gemini.Translator{}.Completion([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"` + native + `"}}]},"finishReason":"STOP"}]}`))
+		body := filled([]byte(`{"candidates":[{"content":{"parts":[{"functionCall":{"name":"` + native + `"}}]},"finishReason":"STOP"}]}`))
 		require.Equal(t, client, gjson.GetBytes(body, "choices.0.message.tool_calls.0.function.name").Str)
 	}
 }

@@ -7,11 +7,12 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// answer is a native answer being translated.
-type answer struct {
+// reply is a native answer being translated.
+type reply struct {
 	id      string // without a prefix
 	created int64
 	model   string // JSON string
@@ -19,7 +20,7 @@ type answer struct {
 }
 
 // learn takes the model and the time from the first part of the answer.
-func (a *answer) learn(line gjson.Result) {
+func (a *reply) learn(line gjson.Result) {
 	if a.model != "" {
 		return
 	}
@@ -29,35 +30,21 @@ func (a *answer) learn(line gjson.Result) {
 	}
 }
 
-// appendHead begins an object that carries choices.
-func (a *answer) appendHead(dst []byte, object string) []byte {
-	dst = append(append(append(dst, `{"id":"chatcmpl-`...), a.id...), `","object":"`...)
-	dst = append(append(dst, object...), `","created":`...)
-	dst = append(strconv.AppendInt(dst, a.created, 10), `,"model":`...)
-	return append(append(dst, a.model...), `,"choices":[`...)
-}
-
-// appendCalls adds the tool calls of a message. Arguments become a string, and every call gets an id.
-func (a *answer) appendCalls(dst []byte, calls []gjson.Result, indexed bool) []byte {
-	dst = append(dst, '[')
-	for i, call := range calls {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, '{')
-		if indexed {
-			dst = append(strconv.AppendInt(append(dst, `"index":`...), int64(a.calls), 10), ',')
-		}
+// takeCalls gives the tool calls of a message. Arguments become a string, and every call gets an id.
+func (a *reply) takeCalls(calls []gjson.Result) []answer.Call {
+	var out []answer.Call
+	for _, call := range calls {
 		id := "call_" + a.id + "_" + strconv.Itoa(a.calls)
 		if given := call.Get("id").Str; given != "" {
 			id = given
 		}
+		out = append(out, answer.Call{
+			Index: a.calls, PlainIndex: true, ID: rawjson.AppendString(nil, id), Type: []byte(`"function"`),
+			Name: orEmpty([]byte(call.Get("function.name").Raw)), Args: appendArguments(nil, call.Get("function.arguments")),
+		})
 		a.calls++
-		dst = rawjson.AppendString(append(dst, `"id":`...), id)
-		dst = append(append(dst, `,"type":"function","function":{"name":`...), orEmpty([]byte(call.Get("function.name").Raw))...)
-		dst = append(appendArguments(append(dst, `,"arguments":`...), call.Get("function.arguments")), `}}`...)
 	}
-	return append(dst, ']')
+	return out
 }
 
 // appendArguments adds the text of an object as a string; its numbers keep their spelling.
@@ -82,15 +69,15 @@ func callsOf(message gjson.Result) []gjson.Result {
 	return calls
 }
 
-// finish gives the finish reason of the last part. The native one does not tell of tool calls.
-func (a *answer) finish(line gjson.Result) string {
+// finish gives the finish reason of the last part, raw. The native one does not tell of tool calls.
+func (a *reply) finish(line gjson.Result) []byte {
 	switch {
 	case line.Get("done_reason").Str == "length":
-		return "length"
+		return []byte(`"length"`)
 	case a.calls > 0:
-		return "tool_calls"
+		return []byte(`"tool_calls"`)
 	}
-	return "stop"
+	return []byte(`"stop"`)
 }
 
 // appendUsage adds the token counts; a count is missing when the prompt was known already.
@@ -106,45 +93,52 @@ func counted(line gjson.Result) bool {
 	return line.Get("eval_count").Exists() || line.Get("prompt_eval_count").Exists()
 }
 
-// appendLogprobs adds the log probabilities, if there are any.
-func appendLogprobs(dst []byte, line gjson.Result) []byte {
-	if probs := line.Get("logprobs"); probs.IsArray() && len(probs.Array()) > 0 {
-		dst = append(append(append(dst, `,"logprobs":{"content":`...), probs.Raw...), `,"refusal":null}`...)
+// logprobs gives the log probabilities, nil if there are none.
+func logprobs(line gjson.Result) []byte {
+	probs := line.Get("logprobs")
+	if !probs.IsArray() || len(probs.Array()) == 0 {
+		return nil
 	}
-	return dst
+	return []byte(`{"content":` + probs.Raw + `,"refusal":null}`)
 }
 
-// Completion translates a whole answer; id names it. A body that is no answer is returned as it is.
-func Completion(body []byte, id string) []byte {
+// Completion translates a whole answer; id names it. It is false when the body is no answer.
+func Completion(out *answer.Chunk, body []byte, id string) bool {
 	text := bytes.TrimSpace(body)
 	if !rawjson.Valid(text) || text[0] != '{' {
-		return body
+		return false
 	}
 	line := gjson.ParseBytes(text)
 	message := line.Get("message")
 	if !message.IsObject() || failed(line) {
-		return body
+		return false
 	}
-	a := answer{id: id}
+	a := reply{id: id}
 	a.learn(line)
-	out := append(a.appendHead(nil, "chat.completion"), `{"index":0,"message":{"role":"assistant","content":`...)
-	calls, said := callsOf(message), orEmpty([]byte(message.Get("content").Raw))
-	if len(calls) > 0 && string(said) == `""` {
-		said = []byte("null")
-	}
-	out = append(out, said...)
+	a.head(out)
+	ch := out.Choose(0)
+	ch.Role, ch.Content = assistant, orEmpty([]byte(message.Get("content").Raw))
 	if thought := message.Get("thinking"); thought.Type == gjson.String && thought.Str != "" {
-		out = append(append(out, `,"reasoning_content":`...), thought.Raw...)
+		ch.ReasoningContent = []byte(thought.Raw)
 	}
-	if len(calls) > 0 {
-		out = a.appendCalls(append(out, `,"tool_calls":`...), calls, false)
+	if ch.Calls = a.takeCalls(callsOf(message)); len(ch.Calls) > 0 && string(ch.Content) == `""` {
+		ch.Content = []byte("null")
 	}
-	out = appendLogprobs(append(out, '}'), line)
-	out = append(append(append(out, `,"finish_reason":"`...), a.finish(line)...), `"}]`...)
+	for i := range ch.Calls {
+		ch.Calls[i].Index = -1 // which is for deltas
+	}
+	ch.Logprobs, ch.Finish = logprobs(line), a.finish(line)
 	if counted(line) {
-		out = appendUsage(append(out, `,"usage":`...), line)
+		out.Usage = appendUsage(nil, line)
 	}
-	return append(out, '}')
+	return true
+}
+
+var assistant = []byte(`"assistant"`)
+
+// head sets what all parts of an answer have in common.
+func (a *reply) head(c *answer.Chunk) {
+	c.ID, c.Created, c.Model = []byte(`"chatcmpl-`+a.id+`"`), strconv.AppendInt(nil, a.created, 10), []byte(a.model)
 }
 
 // failed says whether a part is an error.

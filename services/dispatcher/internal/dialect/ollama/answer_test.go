@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/dialect/ollama"
-	"hydrallm/services/dispatcher/internal/stream"
-	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fixtures"
 	"hydrallm/shared/testkit/goldentest"
 )
@@ -19,9 +19,14 @@ import (
 // events translates a native stream.
 func events(tb testing.TB, r io.Reader) string {
 	tb.Helper()
-	out, err := io.ReadAll(ollama.Events(r, "fx"))
+	out, err := answertest.Text(ollama.Events(r, "fx"))
 	require.NoError(tb, err)
-	return string(out)
+	return out
+}
+
+// completion translates a whole answer; what is none stays as it is.
+func completion(body []byte) []byte {
+	return answertest.Filled(func(out *answer.Chunk, body []byte) bool { return ollama.Completion(out, body, "fx") }, body)
 }
 
 // Every recorded stream, however it is cut into reads.
@@ -52,9 +57,9 @@ func TestCutStreams(t *testing.T) {
 		require.True(t, strings.HasPrefix(whole, got))
 		require.NotContains(t, got, "[DONE]")
 		broken := errors.New("reset")
-		out, err := io.ReadAll(ollama.Events(io.MultiReader(strings.NewReader(text[:i]), iotest.ErrReader(broken)), "fx"))
+		out, err := answertest.Text(ollama.Events(io.MultiReader(strings.NewReader(text[:i]), iotest.ErrReader(broken)), "fx"))
 		require.ErrorIs(t, err, broken)
-		require.Equal(t, got, string(out))
+		require.Equal(t, got, out)
 	}
 }
 
@@ -69,17 +74,10 @@ func TestStreamsAreSound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := stream.NewCollector(stream.Options{})
-			r := openai.NewReader(ollama.Events(strings.NewReader(string(fixtures.Get("ollama/"+name+".ndjson").Body)), "fx"), 0)
-			for !c.Done() {
-				e, err := r.Next()
-				require.NoError(t, err)
-				problem, err := c.Add(e)
-				require.NoError(t, err)
-				require.Nil(t, problem)
-			}
-			got, err := c.Completion()
+			native := string(fixtures.Get("ollama/" + name + ".ndjson").Body)
+			got, problem, err := answertest.Collect(ollama.Events(strings.NewReader(native), "fx"), answertest.Options{})
 			require.NoError(t, err)
+			require.Nil(t, problem)
 			require.JSONEq(t, want, string(got))
 		})
 	}
@@ -136,7 +134,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, string(ollama.Completion([]byte(tt.in), "fx")))
+			require.Equal(t, tt.want, string(completion([]byte(tt.in))))
 		})
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
 	"hydrallm/services/dispatcher/internal/classify"
-	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/testkit/fixtures"
 	"hydrallm/shared/testkit/goldentest"
@@ -37,18 +37,10 @@ func TestEveryNativeSample(t *testing.T) {
 // problem gives the class of the error in a stream, "" when it is sound for the stages behind.
 func problem(tb testing.TB, text string) string {
 	tb.Helper()
-	filter := stream.NewFilter(stream.Options{IncludeUsage: true})
-	r := openai.NewReader(strings.NewReader(text), 0)
-	for {
-		e, err := r.Next()
-		if err != nil {
-			break
-		}
-		if step := filter.Event(nil, e); step.Problem != nil {
-			return string(classify.Of(classify.Answer{Provider: "ollama", Status: 200, Body: step.Problem, Event: true}).Class)
-		}
-	}
-	_, err := filter.End(nil)
+	_, problem, err := answertest.Relay(answertest.Chat(strings.NewReader(text)), answertest.Options{IncludeUsage: true})
 	require.NoError(tb, err)
-	return ""
+	if problem == nil {
+		return ""
+	}
+	return string(classify.Of(classify.Answer{Provider: "ollama", Status: 200, Body: problem, Event: true}).Class)
 }

@@ -7,135 +7,102 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// Events translates a native stream, one JSON text a line, into events while it is read; id names the answer. Errors are passed on as they
-// came. A stream that breaks off, or turns into something else, just ends, without [DONE].
-func Events(r io.Reader, id string) io.Reader {
-	s := &stream{lines: bufio.NewScanner(r), answer: answer{id: id}}
+// Events makes a source of a native stream, one JSON text a line; id names the answer. Errors come as the server sent them. A stream that
+// breaks off, or turns into something else, just ends, and is never done.
+func Events(r io.Reader, id string) answer.Source {
+	s := &stream{lines: bufio.NewScanner(r), reply: reply{id: id}}
 	s.lines.Buffer(nil, openai.DefaultMaxEvent)
-	return &translated{next: s.next}
+	return s
 }
 
 // stream is a native stream being translated.
 type stream struct {
 	lines *bufio.Scanner
-	answer
+	out   answer.Queue // of the last line that had any
+	reply
 	begun bool // the role was sent
 	over  bool // the answer has ended, well or not
 }
 
-// next appends the events of the next line that has any.
-func (s *stream) next(dst []byte) ([]byte, error) {
-	for s.lines.Scan() {
+// Next gives the next chunk.
+func (s *stream) Next() (*answer.Chunk, error) {
+	for s.out.Len() == 0 && s.lines.Scan() {
 		line := bytes.TrimSpace(s.lines.Bytes())
-		if len(line) == 0 || s.over {
-			continue
-		}
-		if !rawjson.Valid(line) || line[0] != '{' {
+		switch {
+		case len(line) == 0 || s.over:
+		case !rawjson.Valid(line) || line[0] != '{':
 			s.over = true
-			continue
+		default:
+			s.line(line)
 		}
-		if dst = s.append(dst, line); len(dst) > 0 {
-			return dst, nil
-		}
+	}
+	if s.out.Len() > 0 {
+		return s.out.Next()
 	}
 	if err := s.lines.Err(); err != nil {
-		return dst, err
+		return nil, err
 	}
-	return dst, io.EOF
+	return nil, io.EOF
 }
 
-// append translates one line.
-func (s *stream) append(dst, text []byte) []byte {
+// Buffered says whether the last line has another chunk.
+func (s *stream) Buffered() bool { return s.out.Buffered() }
+
+// line translates one line.
+func (s *stream) line(text []byte) {
 	line := gjson.ParseBytes(text)
 	if failed(line) {
 		s.over = true
-		return append(append(append(dst, "data: "...), text...), "\n\n"...)
+		s.out.Problem(text)
+		return
 	}
 	s.learn(line)
 	done := line.Get("done").Type == gjson.True
-	dst = s.appendDelta(dst, line, done)
+	s.delta(line, done)
 	if !done {
-		return dst
+		return
 	}
 	s.over = true
-	dst = append(s.appendHead(append(dst, "data: "...), chunk), `{"index":0,"delta":{},"finish_reason":"`...)
-	dst = append(append(dst, s.finish(line)...), "\"}]}\n\n"...)
+	s.chunk().Choose(0).Finish = s.finish(line)
 	if counted(line) {
-		dst = append(s.appendHead(append(dst, "data: "...), chunk), `],"usage":`...)
-		dst = append(appendUsage(dst, line), "}\n\n"...)
+		s.chunk().Usage = appendUsage(nil, line)
 	}
-	return append(dst, "data: [DONE]\n\n"...)
+	s.out.Add(answer.Done)
 }
 
-const chunk = "chat.completion.chunk"
+// chunk gives a chunk, to be filled.
+func (s *stream) chunk() *answer.Chunk {
+	c := s.out.Add(answer.Piece)
+	s.head(c)
+	return c
+}
 
-// appendDelta adds the chunk for what a line says, if it says anything. An answer always has one chunk with the role.
-func (s *stream) appendDelta(dst []byte, line gjson.Result, done bool) []byte {
+// delta gives the chunk for what a line says, if it says anything. An answer always has one chunk with the role.
+func (s *stream) delta(line gjson.Result, done bool) {
 	message := line.Get("message")
 	if !message.IsObject() {
 		message = gjson.Result{}
 	}
 	said, thought, calls := message.Get("content"), message.Get("thinking"), callsOf(message)
 	if said.Str == "" && thought.Str == "" && len(calls) == 0 && (s.begun || !done) {
-		return dst
+		return
 	}
-	dst = append(s.appendHead(append(dst, "data: "...), chunk), `{"index":0,"delta":{`...)
-	start := len(dst)
+	ch := s.chunk().Choose(0)
 	if !s.begun {
 		s.begun = true
-		dst = append(dst, `,"role":"assistant"`...)
+		ch.Role = assistant
 	}
 	if thought.Type == gjson.String && thought.Str != "" {
-		dst = append(append(dst, `,"reasoning_content":`...), thought.Raw...)
+		ch.ReasoningContent = []byte(thought.Raw)
 	}
 	if said.Type == gjson.String && (said.Str != "" || thought.Str == "" && len(calls) == 0) {
-		dst = append(append(dst, `,"content":`...), said.Raw...)
+		ch.Content = []byte(said.Raw)
 	}
-	if len(calls) > 0 {
-		dst = s.appendCalls(append(dst, `,"tool_calls":`...), calls, true)
-	}
-	if start < len(dst) {
-		dst = append(dst[:start], dst[start+1:]...) // the first comma
-	}
-	dst = appendLogprobs(append(dst, '}'), line)
-	return append(dst, ",\"finish_reason\":null}]}\n\n"...)
-}
-
-// whole translates an answer that is not streamed, when it is read; id names it.
-func whole(r io.Reader, id string) io.Reader {
-	return &translated{next: func(dst []byte) ([]byte, error) {
-		body, err := io.ReadAll(io.LimitReader(r, maxAnswer))
-		if err != nil {
-			return dst, err
-		}
-		return append(dst, Completion(body, id)...), io.EOF
-	}}
-}
-
-// maxAnswer bounds a whole answer.
-const maxAnswer = 64 << 20
-
-// translated is what next gives, piece by piece. An error of next comes after what it gave.
-type translated struct {
-	next func(dst []byte) ([]byte, error)
-	buf  []byte
-	rest []byte // of buf
-	err  error
-}
-
-func (t *translated) Read(p []byte) (int, error) {
-	for len(t.rest) == 0 {
-		if t.err != nil {
-			return 0, t.err
-		}
-		t.buf, t.err = t.next(t.buf[:0])
-		t.rest = t.buf
-	}
-	n := copy(p, t.rest)
-	t.rest = t.rest[n:]
-	return n, nil
+	ch.Calls = s.takeCalls(calls)
+	ch.Logprobs = logprobs(line)
 }

@@ -3,11 +3,13 @@ package ollama_test
 import (
 	"bytes"
 	"io"
+	"strings"
 	"testing"
 	"testing/iotest"
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/dialect/ollama"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
@@ -21,12 +23,9 @@ func FuzzEvents(f *testing.F) {
 	}
 	f.Add([]byte(`{"model":7,"message":{"content":{},"thinking":[],"tool_calls":[{"id":3,"function":{"name":[],"arguments":[1]}}]},"done":true,"eval_count":-1}`))
 	f.Fuzz(func(t *testing.T, body []byte) {
-		out, err := io.ReadAll(ollama.Events(bytes.NewReader(body), "fx"))
-		require.NoError(t, err)
-		split, err := io.ReadAll(ollama.Events(iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(body))), "fx"))
-		require.NoError(t, err)
-		require.Equal(t, string(out), string(split))
-		r := openai.NewReader(bytes.NewReader(out), 0)
+		out := events(t, bytes.NewReader(body))
+		require.Equal(t, out, events(t, iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(body)))))
+		r := openai.NewReader(strings.NewReader(out), 0)
 		for {
 			e, err := r.Next()
 			if err != nil {
@@ -38,11 +37,11 @@ func FuzzEvents(f *testing.F) {
 				require.Contains(t, string(body), "done")
 				continue
 			}
-			var c openai.Chunk
+			var c answer.Chunk
 			c.Parse(e.Data)
 			require.True(t, c.Valid, "%s", e.Data)
 		}
-		if done := ollama.Completion(body, "fx"); rawjson.Valid(body) {
+		if done := completion(body); rawjson.Valid(body) {
 			require.True(t, rawjson.Valid(done), "%s", done)
 		} else {
 			require.Equal(t, string(body), string(done))

@@ -8,8 +8,10 @@ import (
 	"strings"
 	"sync"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/openai"
 )
 
 // Dialect speaks to servers whose base URL ends with /v1; their native operations are beside it. It is safe for concurrent use.
@@ -29,7 +31,7 @@ func New(client dialect.Client) *Dialect {
 }
 
 // Chat passes the call on, or makes it a native one when the window must be raised.
-func (d *Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+func (d *Dialect) Chat(ctx context.Context, call upstream.Call) (*dialect.Response, error) {
 	window := d.window(ctx, call)
 	if window == 0 {
 		return d.plain.Chat(ctx, call)
@@ -43,12 +45,11 @@ func (d *Dialect) Chat(ctx context.Context, call upstream.Call) (*upstream.Respo
 		call.Header.Set("Accept", "application/x-ndjson")
 	}
 	authorize(call)
-	resp, err := d.client.Do(ctx, call)
-	if err != nil || resp.Status/100 != 2 || strings.Contains(resp.Header.Get("Content-Type"), "html") {
-		return resp, err
+	resp, err := dialect.Plain(d.client.Do(ctx, call))
+	if err == nil && resp.Status/100 == 2 && !strings.Contains(resp.Header.Get("Content-Type"), "html") {
+		translate(resp, call.Stream)
 	}
-	translate(resp, call.Stream)
-	return resp, nil
+	return resp, err
 }
 
 // Embed passes the call on.
@@ -56,19 +57,15 @@ func (d *Dialect) Embed(ctx context.Context, call upstream.Call) (*upstream.Resp
 	return d.plain.Embed(ctx, call)
 }
 
-// translate makes a native answer look as if it came from the other endpoint.
-func translate(resp *upstream.Response, stream bool) {
+// translate says how a native answer is read. The body of a stream has lines, no events.
+func translate(resp *dialect.Response, stream bool) {
 	id := newID()
-	resp.Header = resp.Header.Clone()
-	resp.Header.Del("Content-Length")
-	resp.Length = -1
-	if stream {
-		resp.Header.Set("Content-Type", "text/event-stream")
-		resp.Body = Events(resp.Body, id)
+	if !stream {
+		resp.Completion = func(out *answer.Chunk, body []byte) bool { return Completion(out, body, id) }
 		return
 	}
-	resp.Header.Set("Content-Type", "application/json")
-	resp.Body = whole(resp.Body, id)
+	resp.Kind = dialect.Events
+	resp.Events = func(*openai.Reader) answer.Source { return Events(resp.Body, id) }
 }
 
 // native gives the address of a native operation of the server with this base URL.

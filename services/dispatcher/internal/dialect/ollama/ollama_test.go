@@ -16,6 +16,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/answer/answertest"
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/dialect/ollama"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/openai"
@@ -65,9 +67,9 @@ func (s *server) Do(ctx context.Context, call upstream.Call) (*upstream.Response
 	s.mu.Unlock()
 	switch r.URL.Path {
 	case "/api/show":
-		answer(w, s.show)
+		respond(w, s.show)
 	case "/api/ps":
-		answer(w, s.ps)
+		respond(w, s.ps)
 	case "/api/chat":
 		s.header = call.Header
 		s.chat(w)
@@ -78,7 +80,7 @@ func (s *server) Do(ctx context.Context, call upstream.Call) (*upstream.Response
 	return upstream.NewResponse(ctx, cancel, w.Code, w.Header(), io.NopCloser(w.Body)), nil
 }
 
-func answer(w http.ResponseWriter, body string) {
+func respond(w http.ResponseWriter, body string) {
 	switch body {
 	case "":
 		w.WriteHeader(http.StatusNotFound)
@@ -100,14 +102,14 @@ func (s *server) asked() []string {
 func (s *server) numCtx() int64 { return gjson.Get(s.bodies["/api/chat"], "options.num_ctx").Int() }
 
 // ask makes a chat call of about so many tokens and gives the body of the answer.
-func ask(t *testing.T, d *ollama.Dialect, tokens int, stream bool) (*upstream.Response, string) {
+func ask(t *testing.T, d *ollama.Dialect, tokens int, stream bool) (*dialect.Response, string) {
 	t.Helper()
 	resp, err := d.Chat(t.Context(), call(tokens, stream))
 	require.NoError(t, err)
 	defer resp.Close()
-	body, err := io.ReadAll(resp.Body)
+	body, err := answertest.Body(resp)
 	require.NoError(t, err)
-	return resp, string(body)
+	return resp, body
 }
 
 func call(tokens int, stream bool) upstream.Call {
@@ -144,15 +146,14 @@ func TestLargeRequestsRaiseTheWindow(t *testing.T) {
 	require.Equal(t, int64(32_768), s.numCtx())
 	require.Equal(t, "Bearer ollama", s.header.Get("Authorization"))
 	require.Equal(t, "application/x-ndjson", s.header.Get("Accept"))
-	require.Equal(t, "text/event-stream", resp.Header.Get("Content-Type"))
+	require.Equal(t, dialect.Events, resp.Kind)
 	require.Contains(t, body, `"delta":{"content":" is green."}`)
 	require.True(t, strings.HasSuffix(body, "data: [DONE]\n\n"))
 
 	s.chat = func(w http.ResponseWriter) {
 		_, _ = io.WriteString(w, `{"model":"kappa:8b","message":{"role":"assistant","content":"Hi"},"done":true}`)
 	}
-	resp, body = ask(t, d, 20_000, false)
-	require.Equal(t, "application/json", resp.Header.Get("Content-Type"))
+	_, body = ask(t, d, 20_000, false)
 	require.Equal(t, "Hi", gjson.Get(body, "choices.0.message.content").Str)
 	require.Equal(t, []string{"/api/chat"}, s.asked())
 }

@@ -1,26 +1,31 @@
-package fault
+// Package chat is what all services need of the surface of Chat Completions, which embeddings share.
+package chat
 
 import (
 	"strconv"
 
+	"hydrallm/shared/fault"
 	"hydrallm/shared/openai/rawjson"
 )
 
-// AppendJSON appends the error body of the fault: the OpenAI envelope and a top-level detail with the same text (R-044). All members are
-// always there; an empty code or param is null. A wait is told as retry_after, in seconds, however long it is (R-426).
-func (f *Fault) AppendJSON(dst []byte) []byte {
-	dst = f.appendError(append(dst, '{'))
+// Errors writes errors in OpenAI's form. The zero value is ready for use.
+type Errors struct{}
+
+// AppendBody appends OpenAI's envelope and a top-level detail with the same text (R-044). All members are always there; an empty code or param
+// is null. A wait is told as retry_after, in seconds, however long it is (R-426).
+func (Errors) AppendBody(dst []byte, f *fault.Fault) []byte {
+	dst = appendError(append(dst, '{'), f)
 	dst = append(dst, `,"detail":`...)
 	return append(rawjson.AppendString(dst, f.Message), '}')
 }
 
 // AppendEvent appends the fault as an event of a chat stream (R-040).
-func (f *Fault) AppendEvent(dst []byte) []byte {
-	dst = f.appendError(append(dst, "data: {"...))
+func (Errors) AppendEvent(dst []byte, f *fault.Fault) []byte {
+	dst = appendError(append(dst, "data: {"...), f)
 	return append(dst, "}\n\n"...)
 }
 
-func (f *Fault) appendError(dst []byte) []byte {
+func appendError(dst []byte, f *fault.Fault) []byte {
 	dst = rawjson.AppendString(append(dst, `"error":{"message":`...), f.Message)
 	dst = rawjson.AppendString(append(dst, `,"type":`...), f.Type())
 	dst = appendOrNull(append(dst, `,"param":`...), f.Param)

@@ -1,4 +1,4 @@
-package openai
+package answer
 
 import (
 	"bytes"
@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/openai"
 )
 
 func parse(text string) *Chunk {
@@ -25,29 +27,26 @@ func TestChunkParse(t *testing.T) {
 	require.False(t, c.Plain)
 	require.True(t, c.HasChoices)
 	require.Len(t, c.Choices, 2)
-	of := func(i int) (Choice, func(s interface{ Of([]byte) []byte }) string) {
-		return c.Choices[i], func(s interface{ Of([]byte) []byte }) string { return string(s.Of(c.Data)) }
-	}
-	a, get := of(0)
+	a, get := c.Choices[0], func(raw []byte) string { return string(raw) }
 	require.Equal(t, `"assistant"`, get(a.Role))
 	require.Equal(t, `"A"`, get(a.Content))
 	require.Equal(t, `null`, get(a.Finish))
 	require.Equal(t, `{"role":"assistant","content":"A"}`, get(a.Delta))
-	require.True(t, a.HasOutput(c.Data))
-	require.False(t, a.Finished(c.Data))
+	require.True(t, a.HasOutput())
+	require.False(t, a.Finished())
 	require.False(t, a.Extra)
-	b, get := of(1)
+	b := c.Choices[1]
 	require.Equal(t, 1, b.Index)
 	require.Equal(t, `"r"`, get(b.ReasoningContent))
 	require.Equal(t, `"s"`, get(b.Reasoning))
 	require.Equal(t, `[{}]`, get(b.ToolCalls))
 	require.Equal(t, `{"name":"f"}`, get(b.FunctionCall))
-	require.True(t, b.Finished(c.Data))
+	require.True(t, b.Finished())
 	require.True(t, b.Extra)
 	require.Equal(t, `"c1"`, get(c.ID))
 	require.Equal(t, `17`, get(c.Created))
 	require.Equal(t, `"m"`, get(c.Model))
-	require.Equal(t, Usage{Total: 3}, ParseUsage(c.Usage.Of(c.Data)))
+	require.Equal(t, openai.Usage{Total: 3}, openai.ParseUsage(c.Usage))
 }
 
 func TestChunkErrors(t *testing.T) { // R-122
@@ -69,17 +68,17 @@ func TestChunkErrors(t *testing.T) { // R-122
 		`{"id":"x","choices":null,"base_resp":{"status_code":1008,"status_msg":"insufficient balance"}}`,
 	}
 	for _, text := range failed {
-		require.False(t, parse(text).Error.IsZero(), text)
+		require.NotNil(t, parse(text).Error, text)
 	}
 	for _, text := range []string{
 		`{"error":null,"choices":[]}`, `{"error":"","choices":[]}`, `{"error":{},"choices":[]}`, `{"error":false,"choices":[]}`,
 	} {
 		c := parse(text)
-		require.True(t, c.Error.IsZero(), text)
+		require.Nil(t, c.Error, text)
 		require.True(t, c.NullError, text)
 	}
 	for _, text := range []string{`{"choices":[],"message":"x"}`, `{"choices":[{"delta":{"content":"error"}}]}`, `{}`, `[1]`, `[]`, `{"base_resp":{"status_code":0}}`, `{"x_groq":{"error":null}}`} {
-		require.True(t, parse(text).Error.IsZero(), text)
+		require.Nil(t, parse(text).Error, text)
 	}
 }
 
@@ -121,26 +120,22 @@ func TestChunkUsage(t *testing.T) { // STR-15
 	t.Parallel()
 	c := parse(`{"x_groq":{"usage":{"prompt_tokens":1,"completion_tokens":2}},"choices":[]}`)
 	require.True(t, c.UsageInside)
-	require.Equal(t, Usage{1, 2, 3}, ParseUsage(c.Usage.Of(c.Data)))
+	require.Equal(t, openai.Usage{Prompt: 1, Completion: 2, Total: 3}, openai.ParseUsage(c.Usage))
 	c = parse(`{"x_groq":{"usage":{"prompt_tokens":1}},"choices":[],"usage":{"prompt_tokens":4,"completion_tokens":5,"total_tokens":10}}`)
 	require.False(t, c.UsageInside)
-	require.Equal(t, Usage{4, 5, 10}, ParseUsage(c.Usage.Of(c.Data)))
-	require.Equal(t, Usage{}, ParseUsage([]byte(`{"prompt_tokens":-1,"completion_tokens":"x","total_tokens":1e999}`)))
-	require.Equal(t, Usage{Prompt: 9007199254740993, Total: 9007199254740993}, ParseUsage([]byte(`{"prompt_tokens":9007199254740993}`)))
-	require.Equal(t, Usage{Completion: 3, Total: 3}, ParseUsage([]byte(`{"completion_tokens":3.0}`)))
-	require.Equal(t, Usage{}, ParseUsage(nil))
+	require.Equal(t, openai.Usage{Prompt: 4, Completion: 5, Total: 10}, openai.ParseUsage(c.Usage))
 }
 
 func TestChunkOfWholeAnswer(t *testing.T) { // R-122, STR-12, C-42
 	t.Parallel()
 	const message = `{"choices":[{"index":0,"message":{"role":"assistant","content":"Hi"},"finish_reason":"stop"}],"usage":{"total_tokens":3}}`
 	require.True(t, parse(message).Plain)
-	require.True(t, parse("\n\n "+message).HasOutput())
+	require.True(t, parse("\n\n "+message).Answers())
 	require.False(t, parse(message+"x").Valid)
 	require.False(t, parse(``).Valid)
-	require.False(t, parse(`{"choices":[]}`).HasOutput())
-	require.True(t, parse(`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a"}]}}]}`).HasOutput()) // STR-12f
-	require.True(t, parse(`{"choices":[{"message":{"content":null,"audio":{"id":"a"}}}]}`).HasOutput())
+	require.False(t, parse(`{"choices":[]}`).Answers())
+	require.True(t, parse(`{"choices":[{"message":{"content":null,"tool_calls":[{"id":"a"}]}}]}`).Decisive()) // STR-12f
+	require.True(t, parse(`{"choices":[{"message":{"content":null,"audio":{"id":"a"}}}]}`).Choices[0].Extra)
 }
 
 func oracle(data []byte) (deltas []map[string]json.RawMessage) {
@@ -163,12 +158,12 @@ func FuzzChunk(f *testing.F) {
 	f.Add(contentChunk)
 	f.Add([]byte(`[{"error":{}}]`))
 	f.Add([]byte(`{"choices":[{"index":"1","delta":{"content":"x","tool_calls":[{"id":""}]},"finish_reason":""}],"error":null,"x_groq":{"usage":{}}}`))
-	files, err := filepath.Glob("../testkit/fixtures/*/stream-*.sse")
+	files, err := filepath.Glob("../../../../shared/testkit/fixtures/*/stream-*.sse")
 	require.NoError(f, err)
 	for _, name := range files {
 		text, err := os.ReadFile(name)
 		require.NoError(f, err)
-		r := NewReader(bytes.NewReader(text), 0)
+		r := openai.NewReader(bytes.NewReader(text), 0)
 		for e, err := r.Next(); err == nil; e, err = r.Next() {
 			f.Add(bytes.Clone(e.Data))
 		}
@@ -181,15 +176,15 @@ func FuzzChunk(f *testing.F) {
 		if bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) < 500 {
 			require.Equal(t, json.Valid(data) && utf8.Valid(data) && isObject, c.Valid)
 		}
-		_, _, _ = c.Decisive(), c.HasOutput(), c.UsageOnly()
-		_ = ParseUsage(c.Usage.Of(data))
+		_, _, _ = c.Decisive(), c.Answers(), c.UsageOnly()
+		_ = openai.ParseUsage(c.Usage)
 		if !c.Valid {
 			return
 		}
 		for i, want := range oracle(data) {
 			ch := &c.Choices[i]
 			for name, got := range map[string][]byte{
-				"content": ch.Content.Of(data), "reasoning_content": ch.ReasoningContent.Of(data), "tool_calls": ch.ToolCalls.Of(data), "role": ch.Role.Of(data),
+				"content": ch.Content, "reasoning_content": ch.ReasoningContent, "tool_calls": ch.ToolCalls, "role": ch.Role,
 			} {
 				if raw, ok := want[name]; ok {
 					require.Equal(t, string(raw), string(got))
@@ -198,6 +193,8 @@ func FuzzChunk(f *testing.F) {
 		}
 	})
 }
+
+var contentChunk = []byte(`{"id":"chatcmpl-01","object":"chat.completion.chunk","created":1790000000,"model":"alpha-1","service_tier":"default","system_fingerprint":"fp_x","choices":[{"index":0,"delta":{"content":" green"},"logprobs":null,"finish_reason":null}],"usage":null,"obfuscation":"aZ3kPq"}`)
 
 func BenchmarkChunk(b *testing.B) {
 	for name, data := range map[string][]byte{

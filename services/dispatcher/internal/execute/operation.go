@@ -1,0 +1,113 @@
+package execute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/embed"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/surface"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai"
+)
+
+// operation is what a client asks for: how its request goes to a provider, and what becomes of a good answer.
+type operation interface {
+	// streams says whether the client wants an event stream.
+	streams() bool
+	// appendUpstream appends the body for a provider.
+	appendUpstream(dst []byte, w openai.Rewrite) []byte
+	// send makes the call. The error may be an *openai.RequestError.
+	send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error)
+	// pass passes a 2xx answer on and says what became of it. It closes resp.
+	pass(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict
+}
+
+// errNoSurface says that a request came over a surface that this dispatcher does not know: it is older than the ingress.
+var errNoSurface = errors.New("no such surface")
+
+// read reads the body of a job. The ingress has done so before, so that an error is a fault inside the gateway.
+func (e *Executor) read(j Job) (operation, error) {
+	if j.Request.Operation == contract.Embeddings {
+		req, err := openai.ScanEmbeddings(j.Body)
+		return embeddings{req}, err
+	}
+	s, ok := e.Surfaces[j.Request.Surface]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", errNoSurface, j.Request.Surface)
+	}
+	req, err := s.Read(j.Body)
+	return chat{req}, err
+}
+
+// chat asks for an answer of a model.
+type chat struct{ request surface.Request }
+
+func (o chat) streams() bool { return o.request.Chat().Stream }
+
+func (o chat) appendUpstream(dst []byte, w openai.Rewrite) []byte {
+	return o.request.Chat().AppendUpstream(dst, w)
+}
+
+func (o chat) send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error) {
+	return c.Dialect.Chat(ctx, call)
+}
+
+func (o chat) pass(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+	defer resp.Close()
+	body, err := resp.Sniff()
+	switch {
+	case err != nil:
+		return a.cutOff(ctx, resp.Context(), err)
+	case body == dialect.JSON:
+		return o.whole(ctx, a, resp)
+	case body == dialect.Other:
+		return never(a.judge(ctx, resp.Response))
+	case o.streams():
+		return o.relay(ctx, a, resp)
+	}
+	return o.collect(ctx, a, resp)
+}
+
+// embeddings asks for vectors.
+type embeddings struct{ request *openai.EmbeddingRequest }
+
+func (embeddings) streams() bool { return false }
+
+func (o embeddings) appendUpstream(dst []byte, w openai.Rewrite) []byte {
+	return o.request.AppendUpstream(dst, w)
+}
+
+func (o embeddings) send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error) {
+	resp, err := c.Dialect.Embed(ctx, call)
+	if errors.Is(err, dialect.ErrUnsupported) {
+		return nil, &openai.RequestError{Message: "The provider " + quoted(c.Provider) + " offers no embeddings", Param: "model"}
+	}
+	return dialect.Plain(resp, err)
+}
+
+// pass passes the vectors on, in the form that the client asked for.
+func (o embeddings) pass(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+	defer resp.Close()
+	body, err := readAll(resp.Response)
+	if err != nil {
+		return a.cutOff(ctx, resp.Context(), err)
+	}
+	name := ""
+	if a.routed() {
+		name = a.run.job.Request.Model // C-07
+	}
+	out, usage, err := embed.Answer(o.request, body, name)
+	if err != nil {
+		if v := classify.Of(a.answerOf(resp.Response, body)); v.Class != classify.Success {
+			return v
+		}
+		return classify.Ended(err)
+	}
+	a.countUsage(stream.Usage(usage))
+	return a.deliver(ctx, contentJSON, out)
+}

@@ -1,0 +1,153 @@
+package execute
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/openai/rawjson"
+)
+
+var errTooLong = errors.New("answer is larger than the limit")
+
+// firstRoom is the most that is reserved for an answer before any of it has come.
+const firstRoom = 1 << 20
+
+// readAll reads a whole body.
+func readAll(resp *upstream.Response) ([]byte, error) {
+	if resp.Length > maxJSONBody {
+		return nil, errTooLong
+	}
+	var b bytes.Buffer
+	b.Grow(int(min(max(resp.Length, 0), firstRoom)) + bytes.MinRead) // a length is only an announcement
+	_, err := b.ReadFrom(io.LimitReader(resp.Body, maxJSONBody+1))
+	if err == nil && b.Len() > maxJSONBody {
+		err = errTooLong
+	}
+	return b.Bytes(), err
+}
+
+// whole passes a whole answer on, as a stream if the client asked for one (STR-10).
+func (o chat) whole(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+	body, err := readAll(resp.Response)
+	if err != nil {
+		return a.cutOff(ctx, resp.Context(), err)
+	}
+	body = bytes.Trim(body, " \t\r\n\ufeff") // some upstreams send blank lines while they work
+	var c answer.Chunk
+	if translated := resp.Whole(&c, body); !translated && !ordinary(&c) {
+		if v := classify.Of(a.answerOf(resp.Response, body)); v.Class != classify.Success {
+			return v
+		}
+		if !gjson.ValidBytes(body) {
+			return classify.Ended(classify.ErrTruncated)
+		}
+	}
+	if !c.Answers() {
+		return classify.Ended(classify.ErrEmptyAnswer)
+	}
+	return o.deliver(ctx, a, &c)
+}
+
+// ordinary says that an answer is what it should be: whole, without any error, and ended as answers end. It spares such a one the table of what
+// else an answer may be.
+func ordinary(c *answer.Chunk) bool {
+	if !c.Valid || !c.Plain || c.Error != nil || len(c.Choices) == 0 {
+		return false
+	}
+	for i := range c.Choices {
+		finish := c.Choices[i].Finish
+		if !rawjson.Is(finish, "stop") && !rawjson.Is(finish, "length") && !rawjson.Is(finish, "tool_calls") {
+			return false
+		}
+	}
+	return true
+}
+
+// deliver sends a whole answer, repaired.
+func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify.Verdict {
+	out := o.request.Answer(a.disclosure())
+	if !o.streams() {
+		stream.Repair(c, a.options(o))
+		a.countUsage(stream.UsageOf(c))
+		return a.deliver(ctx, contentJSON, out.Whole(c))
+	}
+	f := stream.NewFilter(a.options(o))
+	var events []byte
+	for _, piece := range f.Take(c).Chunks {
+		events = out.Append(events, piece)
+	}
+	end, err := f.End()
+	if err != nil {
+		return classify.Ended(err)
+	}
+	a.countUsage(f.Usage())
+	return a.deliver(ctx, out.ContentType(), out.End(events, end))
+}
+
+// collect puts an event stream together to the whole answer that the client asked for.
+func (o chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+	room := takeRoom(resp.Body)
+	defer room.giveBack()
+	events, all := resp.Source(&room.events, &room.chunks), stream.NewCollector(a.options(o))
+	var graceTimer *time.Timer
+	defer func() {
+		if graceTimer != nil {
+			graceTimer.Stop()
+		}
+	}()
+	for {
+		if all.Finished() && graceTimer == nil {
+			graceTimer = time.AfterFunc(grace, func() { resp.Abort(errGraceOver) })
+		}
+		c, err := events.Next()
+		if errors.Is(err, io.EOF) || err != nil && all.Finished() {
+			break
+		}
+		if err != nil {
+			return a.cutOff(ctx, resp.Context(), err)
+		}
+		step, err := all.Take(c)
+		if err != nil {
+			return classify.Ended(err)
+		}
+		if step.Problem != nil {
+			if v, bad := a.eventVerdict(resp.Response, step.Problem); bad {
+				return v
+			}
+		}
+		if step.Done {
+			break
+		}
+	}
+	whole, err := all.Whole()
+	if err != nil {
+		return classify.Ended(err)
+	}
+	a.countUsage(all.Usage())
+	return a.deliver(ctx, contentJSON, o.request.Answer(a.disclosure()).Whole(whole))
+}
+
+const contentJSON = "application/json"
+
+// deliver sends a whole body.
+func (a *attempt) deliver(ctx context.Context, contentType string, body []byte) classify.Verdict {
+	success := classify.Verdict{Class: classify.Success}
+	a.begin()
+	a.settle(success)
+	sending, stop := delivery(ctx)
+	defer stop()
+	if err := errors.Join(a.run.sink.Head(a.head(contentType)), a.run.sink.Data(sending, body)); err != nil {
+		return a.unwritten(ctx, err)
+	}
+	return success
+}
