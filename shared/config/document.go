@@ -8,11 +8,12 @@ type document struct {
 	providers []*providerEntry
 	upstreams []*upstreamEntry
 	models    []*modelEntry
+	started   string            // directory in which the process was started
 	folded    map[string]string // first provider id by its form in lower case
 }
 
-func newDocument(source string, f *findings) *document {
-	doc := &document{findings: f, folded: map[string]string{}}
+func newDocument(source, started string, f *findings) *document {
+	doc := &document{findings: f, started: started, folded: map[string]string{}}
 	doc.Source = source
 	setDefaults(doc.settings())
 	doc.providerAt, doc.upstreamAt, doc.modelAt = map[string]int{}, map[string]int{}, map[string]int{}
@@ -48,6 +49,7 @@ func (doc *document) resolve() *Config {
 	for _, m := range doc.models {
 		doc.addModel(m)
 	}
+	doc.placePaths()
 	doc.checkUse()
 	doc.checkProviders()
 	doc.checkServer()

@@ -90,7 +90,7 @@ func readFile(path string) ([]byte, error) {
 // Parse reads a configuration from the text of a file. path is for messages and for Source.
 func (e Environment) Parse(path string, data []byte) (*Config, []Finding, error) {
 	r := &reader{findings: newFindings(path), lookup: e.Lookup, used: map[string]bool{}}
-	doc := newDocument(path, r.findings)
+	doc := newDocument(path, e.Dir, r.findings)
 	root, ok := r.parse(data)
 	if !ok {
 		_, err := r.result()
@@ -99,6 +99,7 @@ func (e Environment) Parse(path string, data []byte) (*Config, []Finding, error)
 	if root.Node != nil && !root.null() {
 		root.fields(doc.settings())
 	}
+	doc.readDataDir(r)
 	doc.applyServer(r)
 	doc.checkUnused(r)
 	return doc.finish()

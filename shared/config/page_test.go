@@ -20,7 +20,7 @@ func TestPageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/configuration.md")
 	require.NoError(t, err)
-	all := newDocument("", newFindings("")).settings()
+	all := newDocument("", "", newFindings("")).settings()
 	blocks := map[string]string{
 		"all": allDefaults(all), "expanded": strings.Join(expandedKeys("", all), ", ") + "\n", "environment": variables(all), "presets": presetTable(),
 	}

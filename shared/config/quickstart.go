@@ -2,7 +2,6 @@ package config
 
 import (
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,7 +12,7 @@ import (
 // quickStart builds a configuration from the environment alone.
 func (e Environment) quickStart() (*Config, []Finding, error) {
 	r := &reader{findings: newFindings(""), lookup: e.Lookup}
-	doc := newDocument(FromEnvironment, r.findings)
+	doc := newDocument(FromEnvironment, e.Dir, r.findings)
 	doc.Server.Port = portWithoutFile
 	doc.readDataDir(r)
 	r.readVariables(doc.settings(), false)
@@ -42,17 +41,6 @@ func (r *reader) readVariables(all []setting, idle bool) {
 			s.fromText(n)
 		}
 	}
-}
-
-// readDataDir moves what is stored to another directory.
-func (doc *document) readDataDir(r *reader) {
-	n, ok := r.variable("DATA_DIR")
-	if !ok {
-		return
-	}
-	dir := strings.TrimSpace(n.Value)
-	doc.Sessions.Database = Secret("sqlite:" + filepath.Join(dir, "hydrallm.db"))
-	doc.NATS.StoreDir = filepath.Join(dir, "nats")
 }
 
 // addPreset adds a well-known provider when the environment has keys or an address for it. A local Ollama is always there: it is the final
@@ -116,7 +104,7 @@ func (p preset) local() bool { return strings.HasPrefix(p.urls[p.dialect], "http
 
 // variables are the names of all environment variables that a start without a file reads, but for those that count beside a file too.
 func (doc *document) variables() []string {
-	all := []string{"DATA_DIR", "DEFAULT_FREE_MODEL", "DEFAULT_PREMIUM_MODEL"}
+	all := []string{"DEFAULT_FREE_MODEL", "DEFAULT_PREMIUM_MODEL"}
 	for _, id := range presetIDs() {
 		all = append(all, presets[id].keyVariables()...)
 		all = append(all, presets[id].env+"_BASE_URL", presets[id].env+"_TIMEOUT")

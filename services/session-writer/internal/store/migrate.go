@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"embed"
+	"errors"
 	"fmt"
 	"io/fs"
 
@@ -19,6 +20,9 @@ const (
 	lockPollSeconds = 1
 	lockPolls       = 300
 )
+
+// ErrNewer says that a newer version of the program has changed the schema. Whoever wrote to it in the old way would lose data.
+var ErrNewer = errors.New("the database has a newer schema")
 
 // migrateSQLite must run under the setup lock.
 func migrateSQLite(ctx context.Context, db *sql.DB) error {
@@ -44,6 +48,13 @@ func migrate(ctx context.Context, db *sql.DB, dialect goose.Dialect, dir string,
 	}
 	if _, err := provider.Up(ctx); err != nil {
 		return fmt.Errorf("migrating: %w", err)
+	}
+	current, known, err := provider.GetVersions(ctx)
+	if err != nil {
+		return fmt.Errorf("reading the version of the schema: %w", err)
+	}
+	if current > known { // nothing was migrated then
+		return fmt.Errorf("%w: it is %d, and this version knows schemas up to %d. Start the version that wrote it, or restore a backup", ErrNewer, current, known)
 	}
 	return nil
 }

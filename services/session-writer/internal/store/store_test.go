@@ -125,3 +125,24 @@ func FuzzAddress(f *testing.F) {
 		}
 	})
 }
+
+// R-449: a database that a newer version has changed is refused, and not touched.
+func TestNewerSchemaIsRefused(t *testing.T) {
+	t.Parallel()
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			t.Parallel()
+			address := b.address(t)
+			s := openStore(t, address)
+			_, err := s.RecordUsage(t.Context(), usages(1))
+			require.NoError(t, err)
+			_, err = s.write.ExecContext(t.Context(), `INSERT INTO goose_db_version (version_id, is_applied) VALUES (9000, true)`)
+			require.NoError(t, err)
+			require.NoError(t, s.Close())
+			_, err = Open(t.Context(), address)
+			require.ErrorIs(t, err, ErrNewer)
+			require.ErrorContains(t, err, "9000")
+			require.NotContains(t, err.Error(), "password")
+		})
+	}
+}
