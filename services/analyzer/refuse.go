@@ -11,7 +11,7 @@ import (
 
 // refuse answers the client with an error.
 func (a *Analyzer) refuse(ctx context.Context, w *bus.Work, f *fault.Fault) error {
-	reply := a.bus.OpenReply(w.Request, w.Delivery, func() {}) // too short to be cancelled
+	reply := w.OpenReply()
 	defer reply.Close()
 	if err := reply.Head(f.Head()); err != nil {
 		return err

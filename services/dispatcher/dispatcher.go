@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/services/dispatcher/internal/breaker"
-	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
@@ -82,7 +81,6 @@ type Dispatcher struct {
 	discovery *discover.Runner
 	prober    *keypool.Prober
 	work      *bus.Consumer
-	control   *bus.Subscription
 	queries   *bus.Service
 }
 
@@ -144,9 +142,6 @@ func (d *Dispatcher) start(ctx context.Context) error {
 	}
 	d.load = load
 	d.usage = usage.NewRecorder(d.bus)
-	if d.control, err = d.bus.SubscribeControl(); err != nil {
-		return err
-	}
 	if d.queries, err = d.bus.Serve(ctx, d.queryConfig()); err != nil {
 		return err
 	}
@@ -211,7 +206,7 @@ func (d *Dispatcher) Stop(ctx context.Context) error {
 
 // stop ends what start began, in whole or in part.
 func (d *Dispatcher) stop(ctx context.Context) error {
-	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(ctx), d.control.Stop()}
+	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(ctx)}
 	if d.usage != nil {
 		d.usage.Stop()
 	}
@@ -251,9 +246,7 @@ func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
 		d.settle(ctx, w, errors.Join(w.Dead(ctx, topology.Dispatcher, "request without a decision"), w.Discard(ctx)))
 		return
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	reply := d.bus.OpenReply(w.Request, w.Delivery, func() { cancel(classify.ErrClientGone) })
+	reply := w.OpenReply()
 	defer reply.Close()
 	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Delivery - 1)}, reply)
 	if out.HandBack {

@@ -241,14 +241,18 @@ func TestRedelivery(t *testing.T) {
 		if v != contract.FenceRun || err != nil {
 			t.Error(v, err)
 		}
-		second := g.worker.OpenReply(req, 2, func() {})
-		defer second.Close()
 		_ = r.head("application/json") // the first delivery is alive after all
 		_ = r.send(ctx, "old")
-		_ = second.Head(contract.Head{Status: 201, Header: [][2]string{{"Content-Type", "text/plain"}, {"x-CaSe", "kept"}}})
-		_ = second.Data(ctx, []byte("new"))
-		_ = second.End(contract.End{})
-		_ = second.Flush()
+		second := contract.Position{Stage: contract.StageReceived, Delivery: 2}
+		head := contract.Head{Status: 201, Header: [][2]string{{"Content-Type", "text/plain"}, {"x-CaSe", "kept"}}}
+		err = g.publish(req,
+			contract.Frame{Kind: contract.FrameHead, Position: second, Payload: head.AppendJSON(nil)},
+			contract.Frame{Kind: contract.FrameData, Position: second, Seq: 1, Payload: []byte("new")},
+			contract.Frame{Kind: contract.FrameEnd, Position: second, Seq: 2, Payload: contract.End{}.AppendJSON(nil)},
+		)
+		if err != nil {
+			t.Error(err)
+		}
 		if v, err := g.worker.Fence(ctx, req, 1); v != contract.FenceStop || err != nil {
 			t.Error(v, err)
 		}

@@ -119,7 +119,7 @@ func (g *gateway) stop() {
 type reply struct {
 	*bus.Reply
 	work *bus.Work
-	gone chan struct{} // closed when the request is cancelled
+	gone <-chan struct{} // closed when the request is cancelled
 }
 
 // work answers requests with handler, the way a dispatcher does; those that need a decision, because they are first there.
@@ -131,14 +131,8 @@ func (g *gateway) work(handler func(ctx context.Context, r *reply)) {
 // answer answers the requests that come to a stage.
 func (g *gateway) answer(consumer string, handler func(ctx context.Context, r *reply)) {
 	g.t.Helper()
-	control, err := g.worker.SubscribeControl()
-	require.NoError(g.t, err)
-	g.t.Cleanup(func() { require.NoError(g.t, control.Stop()) })
 	g.consume(bus.WorkConfig{Consumer: consumer}, func(ctx context.Context, w *bus.Work) {
-		ctx, cancel := context.WithCancel(ctx)
-		defer cancel()
-		gone := make(chan struct{})
-		r := &reply{Reply: g.worker.OpenReply(w.Request, w.Delivery, func() { close(gone); cancel() }), work: w, gone: gone}
+		r := &reply{Reply: w.OpenReply(), work: w, gone: ctx.Done()}
 		defer r.Close()
 		handler(ctx, r)
 		w.Done()

@@ -74,7 +74,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 		return nil, fmt.Errorf("connecting to NATS: %w", err)
 	}
 	b := &Bus{nc: nc, log: cfg.Logger, maxInline: int(nc.MaxPayload()) - headerRoom}
-	b.control.replies = map[string]*Reply{}
+	b.control.work = map[string]*Work{}
 	if err := b.prepare(ctx, cfg); err != nil {
 		nc.Close()
 		return nil, err

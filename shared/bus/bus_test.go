@@ -3,6 +3,7 @@ package bus_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -226,20 +227,30 @@ func collectFrames(t *testing.T, b *bus.Bus, ingress string) <-chan contract.Fra
 func TestReplyFramesArriveInOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
+	letRun(t, b)
 	frames := collectFrames(t, b, "i1")
-	r := b.OpenReply(request("r"), 2, func() {})
-	defer r.Close()
-	require.NoError(t, r.Head(contract.Head{Status: 200}))
-	require.NoError(t, r.Data(t.Context(), []byte("one")))
-	require.NoError(t, r.Flush())
-	require.NoError(t, r.Data(t.Context(), bytes.Repeat([]byte("x"), 700<<10)))
-	require.NoError(t, r.End(contract.End{Outcome: contract.OutcomeSuccess}))
-	require.NoError(t, r.Flush())
+	consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+		if w.Delivery == 1 {
+			w.Retry(0)
+			return
+		}
+		defer w.Done()
+		r := w.OpenReply()
+		defer r.Close()
+		err := errors.Join(
+			r.Head(contract.Head{Status: 200}), r.Data(ctx, []byte("one")), r.Flush(), r.Data(ctx, bytes.Repeat([]byte("x"), 700<<10)),
+			r.End(contract.End{Outcome: contract.OutcomeSuccess}), r.Flush(),
+		)
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
 	var size int
 	for seq := range uint64(6) {
 		f := receive(t, frames)
 		require.Equal(t, seq, f.Seq)
-		require.Equal(t, uint64(2), f.Delivery)
+		require.Equal(t, contract.Position{Stage: contract.StageEnriched, Delivery: 2}, f.Position)
 		if f.Kind == contract.FrameData {
 			size += len(f.Payload)
 		}
@@ -254,43 +265,56 @@ func TestReplyFramesArriveInOrder(t *testing.T) {
 func TestReplyWaitsForCredit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	control, err := b.SubscribeControl()
-	require.NoError(t, err)
-	defer func() { require.NoError(t, control.Stop()) }()
-	r := b.OpenReply(request("r"), 1, func() {})
-	defer r.Close()
-	require.NoError(t, r.Data(t.Context(), make([]byte, bus.Window)))
-
-	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	require.ErrorIs(t, r.Data(short, []byte("more")), context.DeadlineExceeded)
-
-	sent := make(chan error, 1)
-	go func() { sent <- r.Data(t.Context(), []byte("more")) }()
+	full, sent := make(chan struct{}), make(chan error, 1)
+	consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+		defer w.Done()
+		r := w.OpenReply()
+		defer r.Close()
+		if err := r.Data(ctx, make([]byte, bus.Window)); err != nil {
+			t.Error(err)
+		}
+		short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		if err := r.Data(short, []byte("more")); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+		close(full)
+		sent <- r.Data(ctx, []byte("more"))
+	})
+	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
+	receive(t, full)
 	require.NoError(t, b.Credit("r", bus.CreditStep))
 	require.NoError(t, receive(t, sent))
 }
 
-// a cancellation reaches the worker, also when it comes before the work.
+// a cancellation reaches the worker of any stage, also when it comes before the work; what such a worker forwards goes nowhere.
 func TestCancelReachesTheWorker(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	control, err := b.SubscribeControl()
-	require.NoError(t, err)
-	defer func() { require.NoError(t, control.Stop()) }()
-
-	cancelled := make(chan struct{})
-	r := b.OpenReply(request("running"), 1, sync.OnceFunc(func() { close(cancelled) }))
-	defer r.Close()
+	begun, causes := make(chan string, 8), make(chan error, 8)
+	consume(t, b, bus.WorkConfig{Consumer: topology.Enricher}, func(ctx context.Context, w *bus.Work) {
+		begun <- w.Request.ID
+		<-ctx.Done()
+		causes <- context.Cause(ctx)
+		if err := w.Forward(ctx, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	next := sink(t, b, topology.Dispatcher)
+	slip := contract.Slip{contract.StageAnalyzed, contract.StageEnriched}
+	require.NoError(t, b.PublishWork(t.Context(), request("running", slip...), []byte("{}")))
+	require.Equal(t, "running", receive(t, begun))
 	require.NoError(t, b.Cancel("running"))
-	receive(t, cancelled)
+	require.ErrorIs(t, receive(t, causes), contract.ErrClientGone)
 
 	require.NoError(t, b.Cancel("early"))
-	require.Eventually(t, func() bool {
-		called := false
-		b.OpenReply(request("early"), 1, func() { called = true }).Close()
-		return called
-	}, testWait, time.Millisecond)
+	require.NoError(t, b.PublishWork(t.Context(), request("early", slip...), []byte("{}")))
+	require.Equal(t, "early", receive(t, begun))
+	require.ErrorIs(t, receive(t, causes), contract.ErrClientGone)
+
+	require.NoError(t, b.PublishWork(t.Context(), request("last"), []byte("{}")))
+	require.Equal(t, "last", receive(t, next).Request.ID)
+	require.Empty(t, begun, "nothing comes back")
 }
 
 // Delivery rule 3: the owner decides about a redelivery; a dead owner is noticed.

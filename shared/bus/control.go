@@ -14,50 +14,48 @@ import (
 	"hydrallm/shared/subject"
 )
 
-// control finds the reply that a cancellation or a credit is for.
+// control finds the work that a cancellation or a credit is for.
 type control struct {
-	mu      sync.Mutex
-	replies map[string]*Reply
-	cancels map[string]func()
-	gone    recent // requests cancelled before their work arrived here
+	mu   sync.Mutex
+	work map[string]*Work // by request id; of several deliveries the one that came last
+	gone recent           // requests cancelled before their work arrived here
 }
 
-func (c *control) add(rid string, r *Reply, cancel func()) {
+func (c *control) add(w *Work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.cancels == nil {
-		c.cancels = map[string]func(){}
-	}
-	c.replies[rid], c.cancels[rid] = r, cancel
-	if c.gone.has(rid) {
-		cancel()
+	c.work[w.Request.ID] = w
+	if c.gone.has(w.Request.ID) {
+		w.cancel(contract.ErrClientGone)
 	}
 }
 
-func (c *control) remove(rid string, r *Reply) {
+func (c *control) remove(w *Work) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.replies[rid] == r {
-		delete(c.replies, rid)
-		delete(c.cancels, rid)
+	if c.work[w.Request.ID] == w {
+		delete(c.work, w.Request.ID)
 	}
 }
 
 func (c *control) cancel(rid string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if cancel, ok := c.cancels[rid]; ok {
-		delete(c.cancels, rid)
-		cancel()
+	if w := c.work[rid]; w != nil {
+		w.cancel(contract.ErrClientGone)
 		return
 	}
 	c.gone.add(rid)
 }
 
-func (c *control) reply(rid string) *Reply {
+func (c *control) grant(rid string, consumed uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.replies[rid]
+	if w := c.work[rid]; w != nil {
+		if r := w.reply.Load(); r != nil {
+			r.credit.grant(consumed)
+		}
+	}
 }
 
 // recent remembers the last few thousand request ids.
@@ -85,15 +83,14 @@ func (r *recent) has(rid string) bool {
 	return ok
 }
 
-// SubscribeControl makes cancellations and credits reach the replies that are opened on this bus.
-func (b *Bus) SubscribeControl() (*Subscription, error) {
+// subscribeControl makes cancellations and credits reach the work that is under way on this bus.
+func (b *Bus) subscribeControl() (*Subscription, error) {
 	var s Subscription
 	for subj, handle := range map[string]nats.MsgHandler{
 		subject.AllCancels: func(m *nats.Msg) { b.control.cancel(subject.Last(m.Subject)) },
 		subject.AllCredits: func(m *nats.Msg) {
-			consumed, n := binary.Uvarint(m.Data)
-			if r := b.control.reply(subject.Last(m.Subject)); r != nil && n > 0 {
-				r.credit.grant(consumed)
+			if consumed, n := binary.Uvarint(m.Data); n > 0 {
+				b.control.grant(subject.Last(m.Subject), consumed)
 			}
 		},
 	} {

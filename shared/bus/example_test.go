@@ -60,7 +60,7 @@ func Example() {
 		return
 	}
 	worker, err := b.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
-		reply := b.OpenReply(w.Request, w.Delivery, func() {})
+		reply := w.OpenReply()
 		defer reply.Close()
 		_ = reply.Head(contract.Head{Status: 200})
 		_ = reply.Data(ctx, append([]byte("you sent "), w.Body...))

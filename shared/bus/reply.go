@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -26,7 +27,6 @@ const (
 // travel together. It has one writer; cancellation and credit come from other goroutines.
 type Reply struct {
 	bus  *Bus
-	rid  string
 	subj string
 	at   contract.Position
 
@@ -38,18 +38,19 @@ type Reply struct {
 	credit *credit
 }
 
-// OpenReply begins the answer to req. cancel is called at most once when the client has gone; it must not block. If the client is known
-// to have gone already it is called before OpenReply returns. The caller must Close the reply.
-func (b *Bus) OpenReply(req *contract.Request, delivery uint64, cancel func()) *Reply {
-	r := &Reply{bus: b, rid: req.ID, subj: subject.Reply(req.Ingress, req.ID), at: contract.Position{Stage: req.Slip.Here(), Delivery: delivery}, credit: newCredit()}
+// OpenReply begins the answer to the request. There is one for a delivery; the caller must Close it.
+func (w *Work) OpenReply() *Reply {
+	r := &Reply{
+		bus: w.bus, subj: subject.Reply(w.Request.Ingress, w.Request.ID), at: contract.Position{Stage: w.Request.Slip.Here(), Delivery: w.Delivery},
+		credit: newCredit(),
+	}
 	r.buf = *frameBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
-	b.control.add(req.ID, r, cancel)
+	w.reply.Store(r)
 	return r
 }
 
 // Close ends the reply. Frames that were not flushed are lost.
 func (r *Reply) Close() {
-	r.bus.control.remove(r.rid, r)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if buf := r.buf[:0]; cap(buf) <= maxFrame {
@@ -127,13 +128,13 @@ type ReplyHandler func(rid string, frames []byte)
 // Subscription is something that can be stopped; messages that arrived before are still handled.
 type Subscription struct{ subs []*nats.Subscription }
 
-// Stop ends the subscription.
+// Stop ends the subscription. It is idempotent.
 func (s *Subscription) Stop() error {
 	if s == nil {
 		return nil
 	}
 	for _, sub := range s.subs {
-		if err := sub.Unsubscribe(); err != nil {
+		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
 			return fmt.Errorf("ending subscription %s: %w", sub.Subject, err)
 		}
 	}

@@ -90,6 +90,8 @@ type Work struct {
 	begun   time.Time
 	granted atomic.Bool // the handler may run, or runs
 	settled atomic.Bool
+	cancel  context.CancelCauseFunc // of the handler's context
+	reply   atomic.Pointer[Reply]
 }
 
 // Done says that the stage has finished with the message.
@@ -112,8 +114,13 @@ func (w *Work) Dead(ctx context.Context, stage, reason string) error {
 
 // Forward hands the request with its envelope as it is now to the next stage of the slip, which has the whole queue timeout to begin,
 // and then settles the message (delivery rule 1). body is the edited body, or nil if the stage has not changed it. A stage makes the same edit
-// of its own input at each delivery, so that it does not matter which of them is forwarded.
+// of its own input at each delivery, so that it does not matter which of them is forwarded. A request whose client has gone is removed instead.
 func (w *Work) Forward(ctx context.Context, body []byte) error {
+	if errors.Is(context.Cause(ctx), contract.ErrClientGone) {
+		w.Drop()
+		w.discard(ctx)
+		return nil
+	}
 	next := *w.Request
 	next.Slip = next.Slip[1:]
 	if next.QueueTimeout > 0 {
@@ -166,6 +173,7 @@ type Consumer struct {
 	cfg     WorkConfig
 	handler func(context.Context, *Work)
 	consume jetstream.ConsumeContext
+	control *Subscription // to cancellations and credits
 
 	ctx      context.Context //nolint:containedctx // cancelled when the hard stop begins
 	cancel   context.CancelCauseFunc
@@ -191,8 +199,8 @@ const prefetch = 256
 // to do first.
 const maxWaiting = 64
 
-// ConsumeWork runs handler for every message of a stage, at the same time, with a context that carries the trace of the request.
-// The caller must Stop the consumer.
+// ConsumeWork runs handler for every message of a stage, at the same time, with a context that carries the trace of the request. It is cancelled
+// with contract.ErrClientGone when the client leaves. The caller must Stop the consumer.
 func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
 	cons, err := b.js.Consumer(ctx, subject.WorkStream, cfg.Consumer)
 	if err != nil {
@@ -201,6 +209,9 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	c := &Consumer{
 		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, slots: make(chan struct{}, cfg.MaxInFlight),
 		spare: make(chan *Work), closed: make(chan struct{}),
+	}
+	if c.control, err = b.subscribeControl(); err != nil {
+		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.ticking.Go(c.reportProgress)
@@ -211,7 +222,7 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	if err != nil {
 		c.cancel(ErrStopping)
 		c.ticking.Wait()
-		return nil, fmt.Errorf("consuming %s: %w", cfg.Consumer, err)
+		return nil, errors.Join(fmt.Errorf("consuming %s: %w", cfg.Consumer, err), c.control.Stop())
 	}
 	return c, nil
 }
@@ -318,6 +329,10 @@ func (c *Consumer) handle(w *Work) {
 		}
 		w.Body = body
 	}
+	ctx, w.cancel = context.WithCancelCause(ctx)
+	defer w.cancel(nil)
+	c.bus.control.add(w)
+	defer c.bus.control.remove(w)
 	c.handler(ctx, w)
 	if !w.settled.Load() {
 		c.bus.log.Error("handler left a message unsettled", slog.String("rid", w.Request.ID))
@@ -436,7 +451,7 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	}
 	c.cancel(ErrStopping)
 	c.ticking.Wait()
-	return err
+	return errors.Join(err, c.control.Stop())
 }
 
 func (b *Bus) publishDead(ctx context.Context, stage, rid, origin, reason string, deliveries uint64) error {

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 )
 
@@ -56,6 +57,9 @@ type Log struct {
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 	At        time.Time       `json:"at"`
 }
+
+// ErrClientGone is why work on a request ends whose client has left (R-012).
+var ErrClientGone = errors.New("the client left")
 
 // FenceDecision answers a worker that asks the owner of a request whether to run a redelivery.
 type FenceDecision string

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net"
 	"syscall"
+
+	"hydrallm/shared/contract"
 )
 
 // Causes that the caller sets on the context of an upstream call, or returns for a stream, so that the verdict can tell them apart.
 var (
-	ErrClientGone    = errors.New("the client left")
+	ErrClientGone    = contract.ErrClientGone
 	ErrHeaderTimeout = errors.New("no response headers within the limit")
 	ErrTotalTimeout  = errors.New("no complete answer within the limit")
 	ErrIdleTimeout   = errors.New("no further bytes within the limit")
