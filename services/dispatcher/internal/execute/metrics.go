@@ -57,6 +57,7 @@ func (m *Metrics) Expect(channels []string) {
 		for _, class := range classify.Classes {
 			m.attempts.WithLabelValues(id, string(class))
 		}
+		m.duration.WithLabelValues(id)
 	}
 	for _, class := range classify.Classes {
 		if class != classify.Success && class != classify.Cancelled {
