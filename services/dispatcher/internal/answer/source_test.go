@@ -84,7 +84,7 @@ func TestCalls(t *testing.T) {
 	others, tool = calls[3].More()
 	require.Equal(t, `,"z":3`, string(others)+string(tool))
 	require.Equal(t, -1, c.Choices[1].Calls[0].Index)
-	require.Equal(t, c.Size(), len(c.Data))
+	require.Len(t, c.Data, c.Size())
 }
 
 // letters gives a chunk for each letter of an event that is no dash, and takes a dot for the end.

@@ -52,8 +52,11 @@ func TestMadeChunks(t *testing.T) {
 			func(ch *answer.Choice) {
 				ch.Calls = []answer.Call{
 					{ID: raw(`"a"`), Type: raw(`"function"`), Name: raw(`"f"`), Args: raw(`""`), Others: raw(`,"x":1`), ToolOthers: raw(`,"y":2`)},
-					{Index: 1, Args: raw(`"{}"`)}, {Index: 2, Custom: true, Name: raw(`"sh"`), Args: raw(`"ls"`)}, {Raw: raw(`{ "as":"it came" }`)},
-					{Index: 3}, {Index: -1, ID: raw(`"b"`)},
+					{Index: 1, Args: raw(`"{}"`)},
+					{Index: 2, Custom: true, Name: raw(`"sh"`), Args: raw(`"ls"`)},
+					{Raw: raw(`{ "as":"it came" }`)},
+					{Index: 3},
+					{Index: -1, ID: raw(`"b"`)},
 				}
 			},
 			`{"index":1,"delta":{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":"","y":2},"x":1},` +
