@@ -12,7 +12,7 @@ type Resilience struct {
 	GateTimeout     time.Duration
 	HeadersTimeout  time.Duration
 	RequestTimeout  time.Duration // one upstream call with its stream
-	IdleTimeout     time.Duration // between two upstream bytes after commit; 0 = none
+	IdleTimeout     time.Duration // longest silence after the first content of a stream; 0 = none
 	RequestDeadline time.Duration // the whole client request; 0 = none
 	ProviderBreaker Breaker       // of a provider pool
 	ChannelBreaker  Breaker       // of an upstream
@@ -42,7 +42,7 @@ func (r *Resilience) settings() []setting {
 			"with content or with an error. After that it is passed on"),
 		key("headers_timeout", positive(&r.HeadersTimeout), "240s", "an upstream that sends no response headers within this time has failed"),
 		key("request_timeout", positive(&r.RequestTimeout), "300s", "one upstream call from the first byte sent to the last one received"),
-		key("idle_timeout", duration(&r.IdleTimeout), "0s", "longest pause between two bytes of a stream that is being passed on; 0 for none"),
+		key("idle_timeout", duration(&r.IdleTimeout), "0s", "longest silence of an upstream after the first content of a stream; 0 for none"),
 		key("request_deadline", duration(&r.RequestDeadline), "0s", "all calls of one client request together; 0 for none"),
 		key("breaker", mapping(
 			key("provider", breaker(&r.ProviderBreaker), "{consecutive: 5, open_for: 60s, half_open: true}", "for the pools of automatic routing"),

@@ -16,7 +16,7 @@ type Limits struct {
 	MaxHops         int           // channels that a request may call
 	MaxRetries      int           // calls through one channel with a pool of keys, each with another key
 	GateTimeout     time.Duration
-	IdleTimeout     time.Duration // between two upstream bytes after the commit; 0 = none
+	IdleTimeout     time.Duration // longest silence of an upstream after the first content of its stream; 0 = none
 	RequestDeadline time.Duration // whole client request; 0 = none
 }
 

@@ -64,8 +64,8 @@ type relay struct {
 	gate    *gate
 	out     []byte // of the event at hand
 
-	begun      bool        // an event came
-	idleTimer  *time.Timer // while an unfinished stream is waited for
+	begun      bool        // content came
+	idleTimer  *time.Timer // while more of it is waited for
 	graceTimer *time.Timer // while a finished one is
 	graceLeft  time.Duration
 }
@@ -100,6 +100,7 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 			return s.ended(ctx, err)
 		}
 		step := s.filter.Take(c)
+		s.begun = s.begun || step.Decisive
 		switch {
 		case step.Problem != nil:
 			if v, bad := a.eventVerdict(s.resp, step.Problem); bad {
@@ -146,7 +147,8 @@ func (s *relay) append(dst []byte, chunks []*answer.Chunk) []byte {
 	return dst
 }
 
-// next waits for an event. Only this waiting counts as silence of the upstream, not the time that a slow client takes.
+// next waits for an event. Only this waiting counts as silence of the upstream, not the time that a slow client takes, and only once content came:
+// before that a model may think for as long as the other limits allow, whatever comments it sends meanwhile.
 func (s *relay) next() (*answer.Chunk, error) {
 	if s.source.Buffered() {
 		return s.source.Next()
@@ -163,7 +165,6 @@ func (s *relay) next() (*answer.Chunk, error) {
 		s.idleTimer.Reset(limit)
 	}
 	c, err := s.source.Next()
-	s.begun = true
 	if s.idleTimer != nil {
 		s.idleTimer.Stop()
 	}

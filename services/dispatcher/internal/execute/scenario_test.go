@@ -374,17 +374,39 @@ func TestFewerAnswersThanAsked(t *testing.T) {
 	})
 }
 
-// resilience.idle_timeout: a stream that falls silent after its first content is cut.
+// R-470: a stream that falls silent after its first content is cut. Before that it may be slow; what is no content does not change that.
 func TestIdleTimeout(t *testing.T) {
 	t.Parallel()
-	bubble(t, map[string]handler{"a": events(delta(`{"content":"Hi"}`), pause(time.Hour))}, func(w *world) {
-		t := w.t
-		w.exec.Limits.IdleTimeout = 20 * time.Second
-		start := time.Now()
-		got, _ := w.run(t.Context(), streamBody)
-		require.Equal(t, 20*time.Second, time.Since(start))
-		require.Contains(t, got.text(), `data: {"error":`)
-	})
+	const comment = ": working\n\n"
+	hi, rest := delta(`{"content":"Hi"}`), []string{stop, doneEvent}
+	for name, tc := range map[string]struct {
+		stream []string
+		after  time.Duration
+		cut    bool
+	}{
+		"silent after content":              {[]string{hi, pause(time.Hour)}, 20 * time.Second, true},
+		"silent after reasoning":            {[]string{delta(`{"reasoning_content":"Hm"}`), pause(time.Hour)}, 20 * time.Second, true},
+		"silent before content":             {append([]string{pause(25 * time.Second), hi}, rest...), 25 * time.Second, false},
+		"a comment before content":          {append([]string{comment, pause(25 * time.Second), hi}, rest...), 25 * time.Second, false},
+		"a role before content":             {append([]string{delta(`{"role":"assistant"}`), pause(25 * time.Second), hi}, rest...), 25 * time.Second, false},
+		"an empty delta before content":     {append([]string{delta(`{"content":""}`), pause(25 * time.Second), hi}, rest...), 25 * time.Second, false},
+		"slower than the gate":              {append([]string{comment, pause(31 * time.Second), comment, pause(time.Minute), hi}, rest...), 91 * time.Second, false},
+		"comments between content":          {append([]string{hi, pause(15 * time.Second), comment, pause(15 * time.Second), hi}, rest...), 30 * time.Second, false},
+		"silent after a slow first content": {[]string{comment, pause(time.Minute), hi, pause(time.Hour)}, 80 * time.Second, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bubble(t, map[string]handler{"a": events(tc.stream...)}, func(w *world) {
+				t := w.t
+				w.exec.Limits.IdleTimeout = 20 * time.Second
+				start := time.Now()
+				got, _ := w.run(t.Context(), streamBody)
+				require.Equal(t, tc.after, time.Since(start))
+				require.Contains(t, got.text(), "H")
+				require.Equal(t, tc.cut, strings.Contains(got.text(), `data: {"error":`))
+			})
+		})
+	}
 }
 
 // FO-10, STR-10, STR-12 and others: what a 2xx may really be.
