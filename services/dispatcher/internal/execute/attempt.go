@@ -116,12 +116,16 @@ func usageStatus(v classify.Verdict) string {
 
 // exchange makes the call and passes a good answer on.
 func (a *attempt) exchange(ctx context.Context) classify.Verdict {
+	a.run.passed = nil
 	resp, err := a.run.op.send(ctx, a.link.Channel, a.build(ctx))
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 		return untranslatable(bad)
 	}
 	if err != nil {
 		return a.cutOff(ctx, ctx, err)
+	}
+	if len(a.run.links) == 1 {
+		a.run.passed = passed(resp.Header, a.run.exec.Secrets.Replace)
 	}
 	if a.status = resp.Status; resp.Status/100 != 2 {
 		defer resp.Close()
@@ -174,7 +178,7 @@ func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer
 // build prepares the request for the link, from the client's body each time.
 func (a *attempt) build(ctx context.Context) upstream.Call {
 	c := a.link.Channel
-	body := a.run.op.appendUpstream(nil, openai.Rewrite{Model: a.link.Model, Defaults: a.link.Defaults, Patch: a.link.Patch})
+	body := a.run.op.appendUpstream(nil, openai.Rewrite{Model: a.link.Model, Patch: a.link.Patch})
 	if a.link.NoImages {
 		body, a.omitted = compat.WithoutImages(body)
 	}
@@ -206,14 +210,14 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 
 // head gives the status line and headers that disclose who answered.
 func (a *attempt) head(contentType string) contract.Head {
-	return contract.Head{Status: http.StatusOK, Header: [][2]string{
+	return contract.Head{Status: http.StatusOK, Header: append([][2]string{
 		{"Content-Type", contentType},
 		{"X-Gateway-Provider", a.shownProvider()},
 		{"X-Gateway-Upstream", a.link.Channel.ID},
 		{"X-Gateway-Model", a.shownModel()},
 		{"X-Gateway-Attempts", strconv.Itoa(len(a.run.record.Attempts) + 1)},
 		{"X-Routing-Reason", contract.ShowReason(a.reason())},
-	}}
+	}, a.run.passed...)}
 }
 
 // begin notes that the client has a status line from here on.

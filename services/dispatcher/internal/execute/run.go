@@ -25,6 +25,7 @@ type run struct {
 	candidates []slot.Candidate // of the links
 	history    history
 	last       classify.Verdict // of the attempt before
+	passed     [][2]string      // headers of the last answer, where there is one upstream
 	cut        bool             // the answer has begun and can't be sent to its end, not even to an error
 }
 

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bytes"
+	"slices"
 	"sync"
 )
 
@@ -15,6 +16,9 @@ type heads struct {
 }
 
 func (c *heads) parse(raw []byte) (*head, error) {
+	if unique(raw) {
+		return decodeHead(raw)
+	}
 	c.mu.RLock()
 	h := c.known[string(raw)]
 	c.mu.RUnlock()
@@ -33,6 +37,13 @@ func (c *heads) parse(raw []byte) (*head, error) {
 	c.known[string(raw)] = h
 	return h, nil
 }
+
+// unique says whether a head holds what an upstream says of a single call, so that it will not come again.
+func unique(raw []byte) bool {
+	return slices.ContainsFunc(ofOneCall, func(name []byte) bool { return bytes.Contains(raw, name) })
+}
+
+var ofOneCall = [][]byte{[]byte("X-Upstream-Request-Id"), []byte("X-Ratelimit-"), []byte("Openai-Processing-Ms")}
 
 var contentType = []byte("content-type")
 

@@ -55,6 +55,18 @@ func TestHeadsAreBounded(t *testing.T) {
 	}
 }
 
+// R-471: heads that tell of one call are not kept, since each is another one.
+func TestHeadsOfOneCallAreNotKept(t *testing.T) {
+	t.Parallel()
+	var cache heads
+	for _, name := range []string{"X-Upstream-Request-Id", "X-Ratelimit-Remaining-Tokens", "Openai-Processing-Ms"} {
+		h, err := cache.parse([]byte(`{"status":200,"header":[["` + name + `","1"]]}`))
+		require.NoError(t, err)
+		require.Len(t, h.header, 1)
+	}
+	require.Empty(t, cache.known)
+}
+
 // Whatever a worker says, an answer has no more lines than it should.
 func FuzzDecodeHead(f *testing.F) {
 	f.Add(`{"status":200,"header":[["Content-Type","text/event-stream"],["X-A","b"]]}`)
