@@ -33,6 +33,7 @@ type Config struct {
 	StopPause    time.Duration // from the begin of a stop, which /readyz tells, to the closing of the port
 	QueueTimeout time.Duration // how long a request waits for a worker of each stage; 0 = 30s
 	Deadline     time.Duration // for all stages of a request until its answer begins; 0 = none
+	PingAfter    time.Duration // after so long a wait for its beginning a stream gets status line and comments; 0 = never
 	Heartbeat    time.Duration // after so long a silence a stream gets a comment; 0 = 15s
 	ClientKeys   []string      // none = everyone may call
 	AdminKey     string        // "" = the admin routes are closed unless Debug
@@ -75,7 +76,7 @@ func (c *Config) Validate() error {
 	if c.MaxBody < 0 || c.MaxConns < 0 {
 		errs = append(errs, fmt.Errorf("a limit is negative: %d bytes, %d connections", c.MaxBody, c.MaxConns))
 	}
-	if c.QueueTimeout < 0 || c.Deadline < 0 || c.Heartbeat < 0 || c.StopPause < 0 {
+	if c.QueueTimeout < 0 || c.Deadline < 0 || c.PingAfter < 0 || c.Heartbeat < 0 || c.StopPause < 0 {
 		errs = append(errs, errors.New("a time limit is negative"))
 	}
 	return errors.Join(errs...)
@@ -102,7 +103,7 @@ func (c *Config) sealer() func(plain []byte, context string) ([]byte, error) {
 func FromGateway(g *config.Config) Config {
 	c := Config{
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
-		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, AdminKey: g.Server.AdminKey.Reveal(),
+		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins,
 	}
 	for _, k := range g.Server.ClientKeys {

@@ -115,7 +115,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 		configured[m.ID] = struct{}{}
 	}
 	return httpapi.New(httpapi.Config{
-		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
+		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
 		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
 		Queries: func() context.Context { return questions },

@@ -333,7 +333,7 @@ func TestBuild(t *testing.T) {
 	t.Parallel()
 	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
 	gateway, _, err := env.Parse("config.yaml", []byte(`
-server: {host: 127.0.0.1, port: 8100, client_keys: [k1], admin_key: a, cors_origins: ["https://x"], max_body_bytes: 5, queue_timeout: 3s, debug: true, stop_pause: 4s, max_connections: 6}
+server: {host: 127.0.0.1, port: 8100, client_keys: [k1], admin_key: a, cors_origins: ["https://x"], max_body_bytes: 5, queue_timeout: 3s, debug: true, stop_pause: 4s, max_connections: 6, ping_after: 7s}
 providers: [{id: p, url: "http://127.0.0.1:1/v1"}]
 upstreams: [{id: u, provider: p, model: x}]
 models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
@@ -348,6 +348,7 @@ models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
 	require.Equal(t, 3*time.Second, c.QueueTimeout)
 	require.Equal(t, 4*time.Second, c.StopPause)
 	require.Equal(t, 6, c.MaxConns)
+	require.Equal(t, 7*time.Second, c.PingAfter)
 	require.True(t, c.Debug)
 	require.Len(t, c.Models, 1, "URL-04b")
 	s, err := ingress.Build(process.Parts{

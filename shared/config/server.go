@@ -19,6 +19,7 @@ type Server struct {
 	Debug        bool
 	CORSOrigins  []string // for /v1 without /v1/admin
 	QueueTimeout time.Duration
+	PingAfter    time.Duration // until a stream whose upstream is silent gets status line and comments; 0 = never
 	StopPause    time.Duration // from being told to stop to closing the port
 	DrainTimeout time.Duration
 	MaxConns     int // client connections at the same time; 0 = unlimited
@@ -49,6 +50,8 @@ func (s *Server) settings() []setting {
 			"as `https://app.example`, `http://localhost:*` (any port), `vscode-webview://*` (any host, not for http), `\"null\"`, or `*` for all, which needs "+
 			"`client_keys`. Never for `/v1/admin`"),
 		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker of a stage takes within this time gets 503 with `Retry-After`"),
+		key("ping_after", duration(&s.PingAfter), "30s", "a stream whose upstream is silent for this long gets its status line, and comments from then on, so "+
+			"that proxies do not cut it; 0 for never. What fails afterwards is an error event in a stream of status 200"),
 		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+
 			"before it closes the port: the time that a load balancer needs to notice"),
 		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running answers may go on after that"),

@@ -13,6 +13,8 @@ type Errors interface {
 	AppendBody(dst []byte, f *fault.Fault) []byte
 	// AppendEvent appends the event with which a stream breaks off that has begun.
 	AppendEvent(dst []byte, f *fault.Fault) []byte
+	// AppendEventOf appends the event that says what body, of AppendBody, says: for a stream that had to begin before the error was known.
+	AppendEventOf(dst, body []byte) []byte
 }
 
 // ErrorsOf gives those of a surface. An unknown one has OpenAI's.

@@ -25,6 +25,12 @@ func (Errors) AppendEvent(dst []byte, f *fault.Fault) []byte {
 	return append(dst, "}\n\n"...)
 }
 
+// AppendEventOf appends the error of a body of AppendBody as an event. The detail beside it is left out, as in other events.
+func (Errors) AppendEventOf(dst, body []byte) []byte {
+	dst = append(append(dst, `data: {"error":`...), rawjson.Get(body, "error")...)
+	return append(dst, "}\n\n"...)
+}
+
 func appendError(dst []byte, f *fault.Fault) []byte {
 	dst = rawjson.AppendString(append(dst, `"error":{"message":`...), f.Message)
 	dst = rawjson.AppendString(append(dst, `,"type":`...), f.Type())

@@ -20,4 +20,6 @@ func TestErrors(t *testing.T) {
 
 	event := string(chat.Errors{}.AppendEvent(nil, fault.New(fault.Failed, "all upstreams failed")))
 	require.Equal(t, `data: {"error":{"message":"all upstreams failed","type":"service_unavailable","param":null,"code":"all_upstreams_failed"}}`+"\n\n", event)
+	require.Equal(t, event, string(chat.Errors{}.AppendEventOf(nil, chat.Errors{}.AppendBody(nil, fault.New(fault.Failed, "all upstreams failed")))))
+	require.Equal(t, string(chat.Errors{}.AppendEvent([]byte("x"), f)), string(chat.Errors{}.AppendEventOf([]byte("x"), []byte(got))))
 }

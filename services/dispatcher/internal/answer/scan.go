@@ -48,7 +48,8 @@ func (p *chunkScan) object() {
 		case "id":
 			p.ID = p.skip()
 		case "object":
-			p.flat = rawjson.Is(p.skip(), "error") || p.flat
+			p.Object = p.skip()
+			p.flat = p.flat || rawjson.Is(p.Object, "error")
 		case "created":
 			p.Created = p.skip()
 		case "model":

@@ -26,6 +26,10 @@ const maxAnswer = 64 << 20
 // be written, and the stream removes pend at its end.
 func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, span trace.Span) (streaming bool, err error) {
 	raw, err := pend.Head()
+	if errors.Is(err, pending.ErrSilent) {
+		a.streamEarly(x, pend, received, span)
+		return true, nil
+	}
 	if err != nil {
 		return false, a.unanswered(x, err)
 	}
@@ -39,7 +43,7 @@ func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, spa
 		return false, a.collect(x, pend, head)
 	}
 	head.apply(&x.Response)
-	a.stream(x, pend, span)
+	a.stream(x, a.newStream(x, pend, span))
 	return true, nil
 }
 
@@ -55,11 +59,21 @@ func (a *API) unanswered(x *exchange, err error) error {
 
 // collect answers with the whole body at once.
 func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
-	var (
-		parts [][]byte
-		size  int
-		done  credit
-	)
+	parts, size, err := a.gather(pend)
+	if err != nil {
+		return a.unanswered(x, err)
+	}
+	head.apply(&x.Response)
+	if head.refusal {
+		x.caller().refused(head.status, codeOf(bytes.Join(parts, nil)), nil)
+	}
+	a.whole(x, parts, size)
+	return nil
+}
+
+// gather waits for a whole body, of size bytes.
+func (a *API) gather(pend *pending.Request) (parts [][]byte, size int, err error) {
+	var done credit
 	for {
 		p := pend.Next(nil)
 		for _, data := range p.Data {
@@ -69,17 +83,12 @@ func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
 		switch {
 		case size > maxAnswer:
 			a.Pending.Fail(pend, pending.ErrOverflow)
-			return lostFault(pending.ErrOverflow)
+			return nil, 0, pending.ErrOverflow
 		case p.Err != nil:
-			return a.unanswered(x, p.Err)
+			return nil, 0, p.Err
 		case p.End:
-			head.apply(&x.Response)
 			a.Metrics.sent.Add(float64(size))
-			if head.refusal {
-				x.refused(head.status, codeOf(bytes.Join(parts, nil)), nil)
-			}
-			a.whole(x, parts, size)
-			return nil
+			return parts, size, nil
 		}
 		a.grant(pend.ID, &done, uint64(size))
 		if p.Working {
@@ -168,7 +177,11 @@ func (h *head) apply(resp *fasthttp.Response) {
 		}
 	}
 	if h.events {
-		resp.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
-		resp.Header.Set("X-Accel-Buffering", "no") // or nginx collects the stream
+		setStreamHeaders(resp)
 	}
+}
+
+func setStreamHeaders(resp *fasthttp.Response) {
+	resp.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
+	resp.Header.Set("X-Accel-Buffering", "no") // or nginx collects the stream
 }

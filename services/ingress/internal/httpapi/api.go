@@ -34,6 +34,7 @@ type Config struct {
 	Ingress      string // id of this ingress on the bus
 	MaxBody      int    // bytes
 	QueueTimeout time.Duration
+	PingAfter    time.Duration // from a request to the first sign of life of its stream; 0 = never
 	Models       Models
 	Configured   map[string]struct{} // names of the models of the configuration
 	Stages       []contract.Stage    // optional stages that requests may be sent through: session, analyzed

@@ -66,23 +66,7 @@ func (x *exchange) fail(f *fault.Fault) {
 	x.Response.ResetBody()
 	writeFault(&x.Response, x.surface, f)
 	x.leaveBody()
-	x.refused(f.Status(), f.PublicCode(), f.Cause)
-}
-
-// refused logs that a client got an error although no upstream was asked. Path and body are not shown.
-func (x *exchange) refused(status int, code string, cause error) {
-	attrs := []slog.Attr{slog.String("rid", x.rid), slog.Int("status", status), slog.String("code", code), slog.String("route", x.route.String())}
-	if cause != nil {
-		attrs = append(attrs, slog.Any("error", cause))
-	}
-	if cause != nil && status >= fasthttp.StatusInternalServerError {
-		x.api.Log.LogAttrs(x, slog.LevelWarn, "request refused", attrs...) // for the whole crowd it is one reason, so no addresses
-		return
-	}
-	if x.model != "" {
-		attrs = append(attrs, slog.String("model", shown(x.model)))
-	}
-	x.api.Log.LogAttrs(x, slog.LevelInfo, "request refused", append(attrs, slog.String("client", x.RemoteIP().String()))...)
+	x.caller().refused(f.Status(), f.PublicCode(), f.Cause)
 }
 
 func writeFault(resp *fasthttp.Response, s contract.Surface, f *fault.Fault) {

@@ -28,18 +28,24 @@ type stream struct {
 	last   []byte // written last
 	buf    []byte // for small data that came together
 	closed bool
+	early  *early // nil when the answer has begun
+}
+
+func (a *API) newStream(x *exchange, pend *pending.Request, span trace.Span) *stream {
+	return &stream{
+		api: a, pend: pend, span: span, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()},
+	}
 }
 
 // stream sets the body of the response.
-func (a *API) stream(x *exchange, pend *pending.Request, span trace.Span) {
-	s := &stream{api: a, pend: pend, span: span, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()}}
-	pend.SendPings()
+func (a *API) stream(x *exchange, s *stream) {
+	s.pend.SendPings()
 	if !x.Request.Header.IsHTTP11() {
 		x.hijack(s)
 		return
 	}
 	// Without data there would be nothing to flush the headers with.
-	x.Response.ImmediateHeaderFlush = !pend.Ready()
+	x.Response.ImmediateHeaderFlush = !s.pend.Ready()
 	x.Response.SetBodyStream(s, -1)
 }
 
@@ -62,6 +68,11 @@ var ping = []byte(": ping\n\n")
 
 // WriteTo writes the stream to its end. An error means that the client has gone.
 func (s *stream) WriteTo(w io.Writer) (int64, error) {
+	if s.early != nil {
+		if begun, err := s.await(w); !begun {
+			return int64(s.taken), err
+		}
+	}
 	var p pending.Part
 	for {
 		p = s.pend.Next(p.Data)

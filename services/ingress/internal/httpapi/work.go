@@ -40,6 +40,9 @@ func (a *API) work(x *exchange, op *operation, principal string) error {
 	req.Principal, x.model = principal, req.Model
 	ctx, span := a.startSpan(x, op, req)
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
+	if req.Stream && a.PingAfter > 0 {
+		pend.PingFrom(req.ReceivedAt.Add(a.PingAfter))
+	}
 	streaming := false
 	defer func() {
 		if !streaming {

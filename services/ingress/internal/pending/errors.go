@@ -15,6 +15,9 @@ var (
 	ErrStopping  = errors.New("service is stopping")
 )
 
+// ErrSilent is no end: the answer has not begun, and its client should get a sign of life.
+var ErrSilent = errors.New("the answer has not begun")
+
 // Reason is a short name of err for a metric; the set of names is closed.
 func Reason(err error) string {
 	for _, r := range reasons {

@@ -48,6 +48,7 @@ type Request struct {
 	startBy   time.Time // when a request that nobody takes is given up
 	lastHeard time.Time
 	lastMoved time.Time
+	due       time.Time // the next ping before the commit; zero = never
 }
 
 func newRequest(id string, client Client, startBy, now time.Time) *Request {
@@ -56,17 +57,31 @@ func newRequest(id string, client Client, startBy, now time.Time) *Request {
 	return r
 }
 
-// Head waits until the answer is committed and gives the encoded contract.Head, or the reason why none will come.
+// Head waits until the answer is committed and gives the encoded contract.Head, or the reason why none will come. It gives ErrSilent when the
+// client should get a sign of life before, and may be called again then.
 func (r *Request) Head() ([]byte, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for r.head == nil && r.err == nil {
+	for r.head == nil && r.err == nil && !r.ping {
 		r.changed.Wait()
 	}
-	if r.head == nil {
-		return nil, r.err
+	ping := r.ping
+	r.ping = false
+	switch {
+	case r.head != nil:
+		return r.head, nil
+	case r.err == nil && ping:
+		return nil, ErrSilent
 	}
-	return r.head, nil
+	return nil, r.err
+}
+
+// PingFrom makes Head ask for signs of life from due on, as long as a worker has the request and is silent, or may have it and had no time yet to
+// show itself. Nobody is to think that a request which no worker takes is being worked on.
+func (r *Request) PingFrom(due time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.due = due
 }
 
 // committed says whether the answer has begun.
@@ -257,6 +272,11 @@ func (r *Request) sweep(now time.Time, limits Limits) error {
 	}
 	if r.moved || r.head == nil {
 		r.moved, r.lastMoved = false, now
+	}
+	taken := r.taken || now.Sub(r.begun) < 2*limits.Grace
+	if r.head == nil && taken && !r.due.IsZero() && !now.Before(r.due) {
+		r.ping, r.due = true, now.Add(limits.Heartbeat)
+		r.changed.Signal()
 	}
 	if r.pings && now.Sub(r.lastMoved) >= limits.Heartbeat {
 		r.ping, r.lastMoved = true, now

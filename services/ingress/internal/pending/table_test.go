@@ -423,6 +423,60 @@ func TestPings(t *testing.T) {
 	})
 }
 
+// while a worker has the request and says nothing, the client gets signs of life before the answer; not while it waits for a worker.
+func TestPingsBeforeTheAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		b.run(t)
+		begin := time.Now()
+		b.request.PingFrom(begin.Add(20 * time.Second))
+		ctx, cancel := context.WithCancel(t.Context())
+		var worker sync.WaitGroup
+		defer worker.Wait()
+		defer cancel()
+		worker.Go(func() {
+			for wait := 25 * time.Second; ; wait = 2 * time.Second { // nobody takes it for long
+				select {
+				case <-time.After(wait):
+				case <-ctx.Done():
+					return
+				}
+				b.table.Deliver("r", working())
+			}
+		})
+		for i := range 3 {
+			raw, err := b.request.Head()
+			require.ErrorIs(t, err, pending.ErrSilent)
+			require.Nil(t, raw)
+			want := 25*time.Second + time.Duration(i)*limits.Heartbeat
+			require.InDelta(t, want.Seconds(), time.Since(begin).Seconds(), 0.6+0.3*float64(i))
+		}
+		time.AfterFunc(time.Second, func() { b.table.Deliver("r", head(1)) })
+		_, err := b.request.Head()
+		require.NoError(t, err)
+		b.table.Fail(b.request, pending.ErrGap)
+		require.ErrorIs(t, b.request.Next(nil).Err, pending.ErrGap)
+		require.Equal(t, "other", pending.Reason(pending.ErrSilent), "it is no failure")
+	})
+}
+
+// a ping that is due before a worker can have shown itself does not wait for that; the next one does.
+func TestEarlyPing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup()
+		b.run(t)
+		begin := time.Now()
+		b.request.PingFrom(begin.Add(time.Second))
+		_, err := b.request.Head()
+		require.ErrorIs(t, err, pending.ErrSilent)
+		require.InDelta(t, 1, time.Since(begin).Seconds(), 0.3)
+		_, err = b.request.Head()
+		require.ErrorIs(t, err, pending.ErrNotTaken)
+	})
+}
+
 // Frames that nobody awaits stop their worker, but not with every frame.
 func TestStrays(t *testing.T) {
 	t.Parallel()

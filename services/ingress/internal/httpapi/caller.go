@@ -1,0 +1,36 @@
+package httpapi
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/valyala/fasthttp"
+)
+
+// caller is what the log tells of who asked for what. It outlives the exchange.
+type caller struct {
+	log                       *slog.Logger
+	rid, route, model, client string
+}
+
+func (x *exchange) caller() caller {
+	return caller{log: x.api.Log, rid: x.rid, route: x.route.String(), model: shown(x.model), client: x.RemoteIP().String()}
+}
+
+// refused logs that a client got an error although no upstream was asked. Path and body are not shown.
+func (c caller) refused(status int, code string, cause error) {
+	level := slog.LevelInfo
+	attrs := []slog.Attr{slog.String("rid", c.rid), slog.Int("status", status), slog.String("code", code), slog.String("route", c.route)}
+	if cause != nil {
+		attrs = append(attrs, slog.Any("error", cause))
+	}
+	if cause != nil && status >= fasthttp.StatusInternalServerError {
+		level = slog.LevelWarn // for the whole crowd it is one reason, so that nobody is named
+	} else {
+		if c.model != "" {
+			attrs = append(attrs, slog.String("model", c.model))
+		}
+		attrs = append(attrs, slog.String("client", c.client))
+	}
+	c.log.LogAttrs(context.Background(), level, "request refused", attrs...)
+}
