@@ -31,11 +31,16 @@ func (a *attempt) shownModel() string {
 // routed says that the client does not know who answers.
 func (a *attempt) routed() bool { return !a.run.job.Request.Decision.Configured }
 
-// reason is why this channel answers. It is that of the decision unless another provider than decided does, be it that the decided one
-// is not even in the chain.
+// reason is why this channel answers. It is that of the decision unless another one than decided does: another provider, be it that the
+// decided one is not even in the chain, or another upstream than the first of a configured model.
 func (a *attempt) reason() string {
-	switch d := a.run.job.Request.Decision; {
-	case d.Configured || a.link.Channel.Provider == cmp.Or(d.Provider, d.Agent):
+	d := a.run.job.Request.Decision
+	decided := a.link.Channel.Provider == cmp.Or(d.Provider, d.Agent)
+	if d.Configured {
+		decided = a.link.Channel == a.run.links[0].Channel
+	}
+	switch {
+	case decided:
 		return d.Reason
 	case a.run.history.limited():
 		return contract.ReasonRateLimit

@@ -38,6 +38,7 @@ func TestScenario1SecondOnlyWhileFirstIsFull(t *testing.T) {
 			synctest.Wait()
 			second, _ := w.run(t.Context(), plainBody)
 			require.Contains(t, second.text(), `"content":"b"`)
+			require.Equal(t, "KEY_AVAILABILITY", second.header("X-Routing-Reason")) // R-092: it is not whom the client would have had
 			require.Equal(t, "success", wait().Usage.Status)
 			third, _ := w.run(t.Context(), plainBody)
 			require.Contains(t, third.text(), `"content":"a"`)
@@ -83,9 +84,22 @@ func TestScenario3Failover(t *testing.T) {
 		require.Equal(t, 1, strings.Count(w.log.String(), "[llm-proxy] failover"))
 		require.NotContains(t, w.log.String(), "app.py")
 		require.Equal(t, "2", got.header("X-Gateway-Attempts"))
+		require.Equal(t, "KEY_AVAILABILITY", got.header("X-Routing-Reason")) // R-092
+		require.Equal(t, contract.ReasonKeyAvailability, out.Usage.RoutingReason)
 		require.Len(t, out.Usage.Attempts, 2)
 		require.Equal(t, "failed", out.Usage.Attempts[0].Outcome)
 		require.Equal(t, int64(3), out.Usage.Total)
+	})
+}
+
+// R-092: an answer of the second upstream after a limit of the first says so.
+func TestReasonAfterALimit(t *testing.T) {
+	t.Parallel()
+	bubble(t, map[string]handler{"a": status(429, `{"error":{"message":"slow down"}}`), "b": reply("b")}, func(w *world) {
+		got, out := w.run(w.t.Context(), plainBody)
+		require.Equal(w.t, http.StatusOK, got.head.Status)
+		require.Equal(w.t, "RATE_LIMIT", got.header("X-Routing-Reason"))
+		require.Equal(w.t, contract.ReasonRateLimit, out.Usage.RoutingReason)
 	})
 }
 
