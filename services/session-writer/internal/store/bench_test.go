@@ -29,7 +29,7 @@ func BenchmarkRecordUsage(b *testing.B) {
 				batch := make([]contract.RequestRecord, batchSize)
 				for i := range batch {
 					batch[i] = usage(fmt.Sprintf("01JZXW%020d", rows))
-					batch[i].Model = fmt.Sprintf("model-%d", rows%7)
+					batch[i].UpstreamModel = fmt.Sprintf("model-%d", rows%7)
 					rows++
 				}
 				_, err := s.RecordUsage(b.Context(), batch)

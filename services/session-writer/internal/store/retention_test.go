@@ -26,7 +26,7 @@ func fill(t *testing.T, s *Store, n int) {
 		age := time.Duration(n-i) * day
 		events[i] = event(i)
 		events[i].At = now.Add(-age)
-		batch[i].At, batch[i].Model = now.Add(-age), strconv.Itoa(i)
+		batch[i].At, batch[i].UpstreamModel = now.Add(-age), strconv.Itoa(i)
 	}
 	_, err := s.RecordLogs(t.Context(), events)
 	require.NoError(t, err)
@@ -80,7 +80,7 @@ func TestPruneInSeveralSteps(t *testing.T) {
 		t.Helper()
 		batch := usages(2*pruneStep + 10)
 		for i := range batch {
-			batch[i].Model = batch[i].RequestID
+			batch[i].UpstreamModel = batch[i].RequestID
 		}
 		_, err := s.RecordUsage(t.Context(), batch)
 		require.NoError(t, err)

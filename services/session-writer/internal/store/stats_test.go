@@ -47,7 +47,7 @@ func TestStatsShape(t *testing.T) {
 		require.NoError(t, err)
 		stamp := at.Format(query.TimeLayout) // R-318
 		require.JSONEq(t, `{"total_tokens":13,"total_requests":1,
-			"providers":[{"provider":"groq","model":"fast","prompt":10,"completion":3,"total":13,"count":1,"errors":0}],
+			"providers":[{"provider":"groq","model":"llama-3.1-8b","prompt":10,"completion":3,"total":13,"count":1,"errors":0}],
 			"health":[{"provider":"groq","status":"degraded","last_error":"RATE_LIMIT","active_keys":2,"failed_keys":1,"updated_at":"`+stamp+`"}],
 			"scraping":{"total":25,"hits":20,"fails":5,"recent":null},
 			"recent_scraping":[{"url":"https://site24.example/","query":"q","status":"success","chars_count":100,"response_summary":"text",

@@ -183,13 +183,16 @@ func addDaily(ctx context.Context, tx *sqlx.Tx, rows []usageRow) error {
 	return nil
 }
 
-// dayKeyOf counts a request that nobody answered for the provider that was tried last.
+// dayKeyOf counts a request for the model that answered, whatever name it was asked for under. One that nobody answered counts for the provider that
+// was tried last, under the name that was asked for.
 func dayKeyOf(r *usageRow) dayKey {
-	provider := r.Provider
-	if n := len(r.Attempts); provider == "" && n > 0 {
-		provider = clip(r.Attempts[n-1].Provider, maxName)
+	key := dayKey{day: r.at.UTC().Format(dayLayout), provider: r.Provider, model: r.Model}
+	if n := len(r.Attempts); key.provider == "" && n > 0 {
+		key.provider = clip(r.Attempts[n-1].Provider, maxName)
+	} else if key.provider != "" && r.UpstreamModel != "" {
+		key.model = r.UpstreamModel
 	}
-	return dayKey{day: r.at.UTC().Format(dayLayout), provider: provider, model: r.Model}
+	return key
 }
 
 func (s *daySum) add(r *usageRow) {

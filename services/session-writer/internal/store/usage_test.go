@@ -79,11 +79,12 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 		with("b", func(u *contract.RequestRecord) { u.Status, u.Total = "error: RATE_LIMIT", 0 }),
 		with("c", func(u *contract.RequestRecord) { u.Status = "cancelled" }),
 		with("d", func(u *contract.RequestRecord) { u.At = u.At.Add(-24 * time.Hour) }),
-		with("e", func(u *contract.RequestRecord) { u.Model = "large" }),
+		with("e", func(u *contract.RequestRecord) { u.UpstreamModel = "llama-3.3-70b" }),
 		with("f", func(u *contract.RequestRecord) {
 			u.Provider, u.Status = "", "error: TIMEOUT"
 			u.Attempts[1].Provider = "cerebras"
 		}),
+		with("h", func(u *contract.RequestRecord) { u.Model = "auto" }), // another name of the model that answers "fast" too
 		with("g", func(u *contract.RequestRecord) { u.Provider, u.Status, u.Attempts = "", "error: BUSY", nil }),
 	}
 	type row struct {
@@ -93,11 +94,11 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 	}
 	today, yesterday := at.Format(dayLayout), at.Add(-24*time.Hour).Format(dayLayout)
 	want := []row{
-		{yesterday, "groq", "fast", 1, 0, 13},
+		{yesterday, "groq", "llama-3.1-8b", 1, 0, 13},
 		{today, "", "fast", 1, 1, 13},
 		{today, "cerebras", "fast", 1, 1, 13}, // nobody answered: the one tried last
-		{today, "groq", "fast", 3, 1, 26},
-		{today, "groq", "large", 1, 0, 13},
+		{today, "groq", "llama-3.1-8b", 4, 1, 39},
+		{today, "groq", "llama-3.3-70b", 1, 0, 13},
 	}
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
@@ -110,9 +111,9 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 			error_count AS errors, total_tokens AS total FROM daily_usage ORDER BY day, provider, model`))
 		require.Equal(t, want, got)
 		stats := statsOf(t, s)
-		require.Equal(t, int64(7), stats.TotalRequests)
-		require.Equal(t, int64(6*13), stats.TotalTokens)
-		require.Equal(t, query.ProviderUsage{Provider: "groq", Model: "fast", Prompt: 40, Completion: 12, Total: 39, Count: 4, Errors: 1}, stats.Providers[0])
+		require.Equal(t, int64(8), stats.TotalRequests)
+		require.Equal(t, int64(7*13), stats.TotalTokens)
+		require.Equal(t, query.ProviderUsage{Provider: "groq", Model: "llama-3.1-8b", Prompt: 50, Completion: 15, Total: 52, Count: 5, Errors: 1}, stats.Providers[0])
 	})
 }
 
@@ -156,7 +157,7 @@ func TestUsageBatchLargerThanAStatement(t *testing.T) {
 		t.Helper()
 		batch := usages(2*rowsPerStatement + 7)
 		for i := range batch {
-			batch[i].Model = batch[i].RequestID // as many daily sums as requests
+			batch[i].UpstreamModel = batch[i].RequestID // as many daily sums as requests
 		}
 		n, err := s.RecordUsage(t.Context(), batch)
 		require.NoError(t, err)
@@ -243,7 +244,7 @@ func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
 			forward := make([]contract.RequestRecord, 50)
 			for i := range forward {
 				forward[i] = usage(fmt.Sprintf("r%d-%02d", round, i))
-				forward[i].Model = fmt.Sprintf("m%d", i)
+				forward[i].UpstreamModel = fmt.Sprintf("m%d", i)
 			}
 			backward := make([]contract.RequestRecord, len(forward))
 			for i := range forward {
