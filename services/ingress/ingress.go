@@ -77,7 +77,7 @@ func (i *Ingress) Start(ctx context.Context) error {
 	}
 	r := &run{}
 	if err := i.begin(ctx, r); err != nil {
-		return errors.Join(err, r.end())
+		return errors.Join(err, r.end(ctx))
 	}
 	i.run = r
 	i.report(ctx)
@@ -166,7 +166,7 @@ func (i *Ingress) Stop(ctx context.Context) error {
 	if err != nil {
 		err = i.cutOff(ctx, r, err)
 	}
-	return errors.Join(err, r.end())
+	return errors.Join(err, r.end(ctx))
 }
 
 // Busy says how many answers are under way. It is what Stop waits for, after its pause.
@@ -191,12 +191,12 @@ func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
 }
 
 // end stops what is left of r. It works on a run that began in part.
-func (r *run) end() error {
+func (r *run) end(ctx context.Context) error {
 	r.giveUp()
 	if r.server != nil {
 		r.server.Close()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeGrace)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	r.decisions.Stop(ctx)
 	err := errors.Join(r.fence.Stop(), r.replies.Stop(), r.presence.Stop(), r.modelIndex.Stop())

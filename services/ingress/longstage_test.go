@@ -43,7 +43,7 @@ func runEnricher(url string) {
 		panic(err)
 	}
 	c, err := b.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
-		fmt.Println("begun", w.Delivery)
+		_, _ = fmt.Fprintln(os.Stdout, "begun", w.Delivery)
 		select {
 		case <-time.After(work):
 		case <-ctx.Done():
@@ -56,7 +56,7 @@ func runEnricher(url string) {
 	if err != nil {
 		panic(err)
 	}
-	fmt.Println("ready")
+	_, _ = fmt.Fprintln(os.Stdout, "ready")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	now, cancel := context.WithCancel(ctx)
 	cancel()
@@ -75,7 +75,7 @@ func startEnricher(t *testing.T, url string, work time.Duration) *enricher {
 	t.Helper()
 	self, err := os.Executable()
 	require.NoError(t, err)
-	e := &enricher{t: t, cmd: exec.Command(self), lines: make(chan string, 8)} //nolint:gosec // the test binary itself
+	e := &enricher{t: t, cmd: exec.Command(self), lines: make(chan string, 8)}
 	e.cmd.Env = append(os.Environ(), enricherEnv+"="+url, workEnv+"="+work.String())
 	e.cmd.Stderr = os.Stderr
 	in, err := e.cmd.StdinPipe()

@@ -74,30 +74,28 @@ func TestSlips(t *testing.T) {
 	today := setup(t, func(c *ingress.Config) { c.Models = models })
 	fromAll, fromToday := all.envelopes(), today.envelopes()
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) { //nolint:paralleltest // the envelopes come one after the other
-			path := "/v1/chat/completions"
-			if strings.Contains(tt.body, `"input"`) {
-				path = "/v1/embeddings"
+		path := "/v1/chat/completions"
+		if strings.Contains(tt.body, `"input"`) {
+			path = "/v1/embeddings"
+		}
+		for _, g := range []struct {
+			*gateway
+			from <-chan *contract.Request
+			slip contract.Slip
+		}{{all, fromAll, tt.slip}, {today, fromToday, tt.today}} {
+			require.Equal(t, http.StatusOK, g.do(http.MethodPost, path, strings.NewReader(tt.body)).StatusCode, name)
+			r := receive(t, g.from)
+			require.Equal(t, g.slip, r.Slip, name)
+			require.Equal(t, tt.routed, r.Decision == nil, name)
+			if !tt.routed {
+				require.Equal(t, contract.Decision{
+					Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true,
+					Search: r.Web.Search, Tokens: r.Traits.Tokens,
+				}, *r.Decision, name)
 			}
-			for _, g := range []struct {
-				*gateway
-				from <-chan *contract.Request
-				slip contract.Slip
-			}{{all, fromAll, tt.slip}, {today, fromToday, tt.today}} {
-				require.Equal(t, http.StatusOK, g.do(http.MethodPost, path, strings.NewReader(tt.body)).StatusCode)
-				r := receive(t, g.from)
-				require.Equal(t, g.slip, r.Slip)
-				require.Equal(t, tt.routed, r.Decision == nil)
-				if !tt.routed {
-					require.Equal(t, contract.Decision{
-						Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true,
-						Search: r.Web.Search, Tokens: r.Traits.Tokens,
-					}, *r.Decision)
-				}
-				require.Equal(t, testWait, r.QueueTimeout)
-				require.WithinDuration(t, r.ReceivedAt.Add(testWait), r.StartBy, 2*time.Millisecond)
-			}
-		})
+			require.Equal(t, testWait, r.QueueTimeout)
+			require.WithinDuration(t, r.ReceivedAt.Add(testWait), r.StartBy, 2*time.Millisecond)
+		}
 	}
 }
 

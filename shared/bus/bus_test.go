@@ -146,7 +146,7 @@ func TestLongWorkIsNotRedelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var calls atomic.Int64
-	frames := collectFrames(t, b, "i1")
+	frames := collectFrames(t, b)
 	done := make(chan struct{})
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
 		calls.Add(1)
@@ -208,10 +208,10 @@ func TestStopCancelsHandlersAfterTheLimit(t *testing.T) {
 	require.ErrorIs(t, receive(t, cause), bus.ErrStopping)
 }
 
-func collectFrames(t *testing.T, b *bus.Bus, ingress string) <-chan contract.Frame {
+func collectFrames(t *testing.T, b *bus.Bus) <-chan contract.Frame {
 	t.Helper()
 	frames := make(chan contract.Frame, 4096)
-	sub, err := b.SubscribeReplies(ingress, func(_ string, msg []byte) {
+	sub, err := b.SubscribeReplies("i1", func(_ string, msg []byte) {
 		for f, err := range contract.Frames(msg) {
 			if err != nil {
 				t.Error(err)
@@ -228,7 +228,7 @@ func TestReplyFramesArriveInOrder(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	letRun(t, b)
-	frames := collectFrames(t, b, "i1")
+	frames := collectFrames(t, b)
 	consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
 		if w.Delivery == 1 {
 			w.Retry(0)

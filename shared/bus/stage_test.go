@@ -52,7 +52,7 @@ func queued(t *testing.T, frames <-chan contract.Frame) contract.Stage {
 func TestForwardFollowsTheSlip(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	frames := collectFrames(t, b, "i1")
+	frames := collectFrames(t, b)
 	forward := func(ctx context.Context, w *bus.Work) {
 		if err := w.Forward(ctx, nil); err != nil {
 			t.Error(err)
@@ -110,7 +110,7 @@ func TestForwardWithAnotherBody(t *testing.T) {
 				w.Retry(0)
 			})
 			require.NoError(t, b.PublishWork(t.Context(), request("r", contract.StageAnalyzed, contract.StageEnriched), tt.in))
-			frames := collectFrames(t, b, "i1")
+			frames := collectFrames(t, b)
 			require.Equal(t, contract.StageEnriched, queued(t, frames))
 			got := make(chan []byte, 2)
 			consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {

@@ -37,8 +37,12 @@ func TestPositionsAreOrdered(t *testing.T) {
 	t.Parallel()
 	order := []contract.Position{
 		{},
-		{Stage: contract.StageSession, Delivery: 7}, {Stage: contract.StageReceived}, {Stage: contract.StageReceived, Delivery: 1},
-		{Stage: contract.StageReceived, Delivery: 2}, {Stage: contract.StageAnalyzed, Delivery: 1}, {Stage: contract.StageEnriched},
+		{Stage: contract.StageSession, Delivery: 7},
+		{Stage: contract.StageReceived},
+		{Stage: contract.StageReceived, Delivery: 1},
+		{Stage: contract.StageReceived, Delivery: 2},
+		{Stage: contract.StageAnalyzed, Delivery: 1},
+		{Stage: contract.StageEnriched},
 		{Stage: contract.StageEnriched, Delivery: 1},
 	}
 	for i, p := range order {

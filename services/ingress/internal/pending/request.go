@@ -166,16 +166,15 @@ func (r *Request) accept(f contract.Frame) error {
 		}
 		r.moveTo(f.Position)
 	}
-	switch f.Kind {
-	case contract.FrameQueued:
+	if f.Kind == contract.FrameQueued {
 		r.heard, r.handedOn = false, true
-		return nil
-	case contract.FrameWorking:
-		r.heard, r.working = true, r.head != nil
 		return nil
 	}
 	r.heard = true
 	switch {
+	case f.Kind == contract.FrameWorking:
+		r.working = r.head != nil
+		return nil
 	case f.Seq < r.next:
 		return nil // a duplicate
 	case f.Seq > r.next:
