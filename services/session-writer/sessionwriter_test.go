@@ -142,16 +142,15 @@ func TestFactsAreStoredAndAnswered(t *testing.T) {
 			t.Parallel()
 			s := started(t, address(t))
 			s.publish(t, subject.UsageRecorded, usageLine(t, "r1")+"\n"+usageLine(t, "r2")+"\n")
-			for i := range 3 {
-				s.publish(t, subject.Log("ROUTING"), logLine(t, fmt.Sprintf("event %d", i)))
-			}
+			s.publish(t, subject.Log("ROUTING"), logLine(t, "event 0")+"\n"+logLine(t, "event 1")+"\n")
+			s.publish(t, subject.Log("ROUTING"), logLine(t, "event 2"))
 			s.publish(t, subject.UsageRecorded, usageLine(t, "r3"))
 			require.Equal(t, int64(39), s.awaitRequests(t, 3).TotalTokens)
 
 			var logs []query.LogEntry
 			require.Eventually(t, func() bool { // facts of a later batch may come later
-				logs = ask(t, s, query.GetLogs, query.Logs{Limit: 2})
-				return len(logs) == 2 && logs[0].Message == "event 2"
+				logs = ask(t, s, query.GetLogs, query.Logs{Limit: 4})
+				return len(logs) == 3 && logs[0].Message == "event 2" && logs[2].Message == "event 0"
 			}, testWait, 10*time.Millisecond)
 			require.Equal(t, query.Document(`{"n":1}`), logs[0].Metadata)
 			raw, err := query.GetLogs.AskRaw(t.Context(), s.bus, query.Logs{Limit: 1})
