@@ -20,14 +20,28 @@ import (
 // newExecutor assembles what runs requests.
 func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, known *secrets, log *slog.Logger, reg prometheus.Registerer) *execute.Executor {
 	r := cfg.Gateway.Resilience
+	metrics := execute.NewMetrics(reg)
+	metrics.Expect(channels(cfg.Gateway))
 	return &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}},
 		Planner:  planner, Breakers: permits{breakers}, Secrets: known, Log: log,
-		Metrics: execute.NewMetrics(reg),
+		Metrics: metrics,
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
 		},
 	}
+}
+
+// channels are the ids under which calls are counted: those of the upstreams, and those of providers for requests that are routed.
+func channels(cfg *config.Config) []string {
+	var ids []string
+	for _, u := range cfg.Upstreams {
+		ids = append(ids, u.ID)
+	}
+	for _, p := range cfg.Providers {
+		ids = append(ids, p.ID)
+	}
+	return ids
 }
 
 // newBreakers gives each upstream a breaker with the channel preset and each provider one with its own (C-08).
@@ -45,6 +59,11 @@ func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer
 	}
 	for _, p := range cfg.Providers {
 		channels[plan.ProviderCircuit(p.ID)] = preset(cfg.Resilience.ProviderBreaker)
+	}
+	for id := range channels {
+		for _, to := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
+			transitions.WithLabelValues(id, to.String()) // shown as 0 from the start
+		}
 	}
 	return breaker.NewSet(channels, func(channel string, t breaker.Transition) {
 		transitions.WithLabelValues(channel, t.To.String()).Inc()

@@ -70,6 +70,7 @@ type Dispatcher struct {
 	state    *state
 	reg      prometheus.Registerer
 	load     *slotMetrics // registered while the service runs
+	tokens   *tokenMetrics
 
 	mu         sync.Mutex // held while the service starts or stops
 	running    bool
@@ -92,7 +93,10 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.state.note(news{channel: channel}) }); err != nil {
 		return nil, err
 	}
-	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Cooldown) { d.state.note(news{provider: provider, cooldown: r}) })
+	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Cooldown) {
+		logCooldown(log, provider, r)
+		d.state.note(news{provider: provider, cooldown: r})
+	})
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
 	d.dialects = newDialects(d.client, cfg.Environ)
 	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: d.dialects.of})
@@ -101,6 +105,8 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.secrets = newSecrets(cfg.Gateway)
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
+	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
+	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))
 	return d, nil
 }
 
@@ -284,6 +290,7 @@ func lost(w *bus.Work) contract.RequestRecord {
 func (d *Dispatcher) record(ctx context.Context, w *bus.Work, u contract.RequestRecord) {
 	// The client's leaving must not lose the ledger entry of what it cost.
 	ctx = context.WithoutCancel(ctx)
+	d.tokens.count(&u)
 	err := d.usage.Record(ctx, u)
 	d.settle(ctx, w, errors.Join(err, w.Discard(ctx)))
 }

@@ -1,8 +1,15 @@
 package dispatcher
 
 import (
+	"context"
+	"log/slog"
+	"time"
+
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/config"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/telemetry"
 )
 
 // pools makes the key pool of each provider that has one. A provider with a single key has none: its breaker is all it needs (C-11).
@@ -22,4 +29,17 @@ func pools(cfg *config.Config, rested func(provider string, r keypool.Cooldown))
 		all[p.ID] = keypool.New(keys, cooldowns, func(r keypool.Cooldown) { rested(p.ID, r) })
 	}
 	return all
+}
+
+// logCooldown says that a key is not used for a while, and why. A limit that is over soon is everyday; anything else somebody may have to mend.
+func logCooldown(log *slog.Logger, provider string, r keypool.Cooldown) {
+	level := slog.LevelWarn
+	if r.Class == classify.Rate {
+		level = slog.LevelInfo
+	}
+	pairs := []any{"provider", provider, "key", r.Index, "reason", string(r.Class), "for", time.Until(r.Until).Round(time.Second)}
+	if r.Model != "" {
+		pairs = append(pairs, "model", fault.Shown(r.Model))
+	}
+	telemetry.Event(context.Background(), log, level, "key rests", pairs...)
 }

@@ -261,9 +261,9 @@ func TestSettingsOfProviders(t *testing.T) {
 	const text = `
 providers:
   - {id: p, url: "URL", key: the-key, headers: {X-Own: own}, patch: {temperature: 0.5}, think_tags: split, max_concurrency: 1, session_header: X-Dialogue,
-     default_models: {free: of-p}}
-upstreams: [{id: u, provider: p, model: first, patch: {top_p: 0.25}}, {id: v, provider: p, model: plain, think_tags: "off", max_concurrency: 0}]
-models: [{name: m, upstreams: [u], patch: {seed: 7}}, {name: n, upstreams: [v]}]
+     default_models: {free: of-p}, defaults: {frequency_penalty: 0.75, temperature: 0.1}}
+upstreams: [{id: u, provider: p, model: first, patch: {top_p: 0.25}, defaults: {frequency_penalty: 0.5}}, {id: v, provider: p, model: plain, think_tags: "off", max_concurrency: 0}]
+models: [{name: m, upstreams: [u], patch: {seed: 7}, defaults: {presence_penalty: 0.25}}, {name: n, upstreams: [v]}]
 `
 	routed := map[string]func(*contract.Request){"configured": func(*contract.Request) {}, "routed": to("p")}
 	for name, how := range routed {
@@ -283,10 +283,15 @@ models: [{name: m, upstreams: [u], patch: {seed: 7}}, {name: n, upstreams: [v]}]
 			require.InDelta(t, 0.5, gjson.GetBytes(r.Body, "temperature").Num, 0)
 			require.Equal(t, name == "configured", gjson.GetBytes(r.Body, "top_p").Exists())
 			require.Equal(t, name == "configured", gjson.GetBytes(r.Body, "seed").Exists())
+			require.InDelta(t, map[string]float64{"configured": 0.5, "routed": 0.75}[name], gjson.GetBytes(r.Body, "frequency_penalty").Num, 0) // R-447
+			require.Equal(t, name == "configured", gjson.GetBytes(r.Body, "presence_penalty").Exists())
+			own := strings.Replace(plainBody, "{", `{"frequency_penalty":0,`, 1)
+			p.get("own", own, how)
+			require.Zero(t, gjson.GetBytes(p.upstream.Requests()[1].Body, "frequency_penalty").Num, "the client's own")
 
 			p.upstream.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.NoAnswer() })
 			p.ask("busy", plainBody, how)
-			p.upstream.AwaitCount(t, 2)
+			p.upstream.AwaitCount(t, 3)
 			require.Contains(t, p.get("refused", plainBody, how).body, "all upstreams busy")
 			require.NoError(t, p.bus.Cancel("busy"))
 		})

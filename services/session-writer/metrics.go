@@ -45,6 +45,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"kind"}),
 	}
+	for _, kind := range []string{kindUsage, kindLog} {
+		m.seconds.WithLabelValues(kind) // shown as 0 from the start
+	}
 	var errs []error
 	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.batch, m.seconds} {
 		errs = append(errs, reg.Register(c))

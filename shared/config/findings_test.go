@@ -32,8 +32,8 @@ var errorCases = map[string]struct {
 	"port out of range":        {"server: {port: 70000}", []string{"1: server.port: must be from 1 to 65535 (got 70000)"}},
 	"port zero":                {"server: {port: 0}", []string{"1: server.port: must be from 1 to 65535 (got 0)"}},
 	"port is a word":           {"server:\n  port: eighty", []string{`2: server.port: must be a whole number from 1 to 65535 (got "eighty")`}},
-	"patch is a list":          {"models:\n- {name: m, upstreams: [], patch: [1]}", []string{"2: models[0].patch: a patch must be a mapping (got a list)"}},
-	"patch is text":            {"models: [{name: m, upstreams: [], patch: x}]", []string{"1: models[0].patch: a patch must be a mapping (got a single value)"}},
+	"patch is a list":          {"models:\n- {name: m, upstreams: [], patch: [1]}", []string{"2: models[0].patch: must be a mapping (got a list)"}},
+	"patch is text":            {"models: [{name: m, upstreams: [], patch: x}]", []string{"1: models[0].patch: must be a mapping (got a single value)"}},
 	"missing fields":           {"providers: [{}]\nupstreams: [{}]\nmodels:\n- {}", []string{"1: providers[0].id: is missing", "1: providers[0].url: is missing", "2: upstreams[0].id: is missing", "2: upstreams[0].provider: is missing", "2: upstreams[0].model: is missing", "4: models[0].name: is missing", "4: models[0].upstreams: is missing"}},
 	"empty fields":             {`providers: [{id: "", url: http://h}]`, []string{"1: providers[0].id: must not be empty"}},
 	"null is missing":          {"upstreams: [{id: u, provider: ~, model: m}]", []string{"1: upstreams[0].provider: is missing"}},
@@ -210,7 +210,7 @@ var warningCases = map[string]struct {
 			"3: server.prot: unknown field, ignored: did you mean port?",
 			"4: server.max_bodybytes: unknown field, ignored: did you mean max_body_bytes?",
 			"5: serverr: unknown field, ignored: did you mean server?",
-			"6: providers[0].modell: unknown field, ignored (known: default_models, dialect, headers, headers_timeout, id, key, keys, max_concurrency, patch, request_timeout, session_header, think_tags, tier, url)",
+			"6: providers[0].modell: unknown field, ignored (known: default_models, defaults, dialect, headers, headers_timeout, id, key, keys, max_concurrency, patch, request_timeout, session_header, think_tags, tier, url)",
 			"6: providers[0].default_models.fre: unknown field, ignored: did you mean free?",
 		},
 	},
@@ -267,6 +267,13 @@ var warningCases = map[string]struct {
 	"stream in a patch": {
 		strings.Replace(one, "[a1]", "[a1], patch: {stream: true}", 1),
 		[]string{"4: models[0].patch.stream: stream inside a patch is ignored: the client decides"},
+	},
+	"defaults that have no effect": {
+		strings.Replace(one, "[a1]", "[a1], defaults: {stream: true, model: x, messages: [], prompt: y, temperature: 0.1}", 1),
+		[]string{
+			"4: models[0].defaults.stream: a default for it is ignored: every request has it", "4: models[0].defaults.model: a default for it is ignored: every request has it",
+			"4: models[0].defaults.messages: a default for it is ignored: every request has it", "4: models[0].defaults.prompt: a default for it is ignored: every request has it",
+		},
 	},
 	"model and messages in a patch": {strings.Replace(one, "[a1]", "[a1], patch: {model: x, messages: []}", 1), []string{ // C-14
 		"4: models[0].patch.model: the patch takes the place of the request's model", "4: models[0].patch.messages: the patch takes the place of the request's messages"}},
@@ -334,8 +341,8 @@ func TestAliasBombs(t *testing.T) {
 		fmt.Fprintf(&merges, "m%d: &m%d {<<: [*m%d, *m%d]}\n", i, i, i-1, i-1)
 	}
 	for name, tc := range map[string]struct{ text, want string }{
-		"lists in a patch":    {bomb.String() + "models: [{name: m, upstreams: [], patch: {p: *a8}}]\n", "models[0].patch: a patch must not be larger than 1048576 bytes"},
-		"long text":           {"x: &x " + long + "\nmodels: [{name: m, upstreams: [], patch: {p: [" + strings.Repeat("*x, ", 1000) + "]}}]\n", "models[0].patch: a patch must not be larger"},
+		"lists in a patch":    {bomb.String() + "models: [{name: m, upstreams: [], patch: {p: *a8}}]\n", "models[0].patch: must not be larger than 1048576 bytes"},
+		"long text":           {"x: &x " + long + "\nmodels: [{name: m, upstreams: [], patch: {p: [" + strings.Repeat("*x, ", 1000) + "]}}]\n", "models[0].patch: must not be larger"},
 		"a patch in itself":   {"models: [{name: m, upstreams: [], patch: &p {x: *p}}]", "is nested deeper than 100 levels"},
 		"a list in itself":    {"models: [{name: m, upstreams: [], patch: {x: &p [*p]}}]", "is nested deeper than 100 levels"},
 		"merges":              {merges.String() + "server: *m39\n", "aliases and merge keys make the file hold more than 500000 values"},

@@ -7,6 +7,7 @@ type Model struct {
 	Name      string
 	Upstreams []string        // known ids in order of priority, each once
 	Patch     json.RawMessage // JSON object as in the file, or nil
+	Defaults  json.RawMessage // the same, of members that the client may set itself
 	Pipeline  bool            // system block, sessions and web text apply to it (C-03)
 }
 
@@ -29,6 +30,7 @@ func (m *modelEntry) settings() []setting {
 		key("upstreams", kind{name: "list of ids", read: m.readUpstreams}, "", "in order of priority. An unknown id is left out with a warning; "+
 			"a model without any upstream is not listed and gets 404").must().not("backends", "targets", "deployments"),
 		key("patch", patch(&m.Patch), "{}", "merged last, see [patches](#patches)"),
+		key("defaults", defaults(&m.Defaults), "{}", "win over the upstream's, see [defaults](#defaults)"),
 		key("pipeline", boolean(&m.Pipeline), "false", "`true`: system block, sessions and text from the web apply to this model as they do to "+
 			"automatic routing").idle(),
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"math/big"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,19 +14,32 @@ import (
 // maxPatch bounds a patch, in bytes of JSON: aliases can make it much larger than the file.
 const maxPatch = 1 << 20
 
-// patch is a patch of requests as JSON that keeps the order and the digits of the file. Nothing is substituted inside. An
-// empty patch is none.
+// patch is a patch of requests, as JSON that keeps the order and the digits of the file. Nothing is substituted inside. An empty
+// patch is none.
 func patch(p *json.RawMessage) kind {
+	return object(p, map[string]string{
+		"model": "the patch takes the place of the request's model", "messages": "the patch takes the place of the request's messages",
+	}, "stream inside a patch is ignored: the client decides")
+}
+
+// defaults are members of requests that the client may set itself, in the same form.
+func defaults(p *json.RawMessage) kind {
+	const always = "a default for it is ignored: every request has it"
+	return object(p, nil, always, "model", "messages", "prompt", "input")
+}
+
+// object is a JSON object. odd tells what is said about some of its members, ignored what is said about "stream" and others, which are left out.
+func object(p *json.RawMessage, odd map[string]string, ignored string, others ...string) kind {
 	return kind{name: "mapping", read: func(n node) {
 		if n.Kind != yaml.MappingNode {
-			n.fail("a patch must be a mapping (got %s)", n.shape())
+			n.fail("must be a mapping (got %s)", n.shape())
 			return
 		}
-		var w patchWriter
+		w := patchWriter{odd: odd, ignored: ignored, leftOut: append(others, "stream")}
 		w.object(n, 1)
 		switch {
 		case w.out.Len() > maxPatch:
-			n.fail("a patch must not be larger than %d bytes", maxPatch)
+			n.fail("must not be larger than %d bytes", maxPatch)
 		case w.out.Len() > len("{}"):
 			*p = w.out.Bytes()
 		}
@@ -33,7 +47,12 @@ func patch(p *json.RawMessage) kind {
 }
 
 // patchWriter turns YAML into JSON. It stops where the patch gets too large or too deep.
-type patchWriter struct{ out bytes.Buffer }
+type patchWriter struct {
+	out     bytes.Buffer
+	odd     map[string]string
+	ignored string
+	leftOut []string
+}
 
 func (w *patchWriter) object(n node, depth int) {
 	w.out.WriteByte('{')
@@ -58,12 +77,12 @@ func (w *patchWriter) object(n node, depth int) {
 
 // takes says whether a member of the outermost object is wanted (C-14).
 func (w *patchWriter) takes(key string, value node) bool {
-	switch key {
-	case "stream":
-		value.warn("stream inside a patch is ignored: the client decides")
+	if slices.Contains(w.leftOut, key) {
+		value.warn("%s", w.ignored)
 		return false
-	case "model", "messages":
-		value.warn("the patch takes the place of the request's %s", key)
+	}
+	if text := w.odd[key]; text != "" {
+		value.warn("%s", text)
 	}
 	return true
 }

@@ -79,3 +79,16 @@ models: [{name: my-gpt, upstreams: [routerai-gpt4o], patch: {reasoning: {enabled
 	require.Equal(t, `{"provider":{"ignore":["deepseek"]}}`, string(u.Patch))
 	require.Equal(t, `{"reasoning":{"enabled":false}}`, string(m.Patch))
 }
+
+// R-447: defaults have the form of patches, at each of the three places.
+func TestDefaultsOfRequests(t *testing.T) {
+	t.Parallel()
+	c := sound(t, `
+providers: [{id: p, url: "http://h", key: k, defaults: {temperature: 1.0, provider: {sort: price}}}]
+upstreams: [{id: u, provider: p, model: m, defaults: {max_tokens: 100}}]
+models: [{name: m, upstreams: [u], defaults: {}, patch: {top_p: 0.5}}]
+`)
+	require.Equal(t, `{"temperature":1.0,"provider":{"sort":"price"}}`, string(c.Providers[0].Defaults))
+	require.Equal(t, `{"max_tokens":100}`, string(c.Upstreams[0].Defaults))
+	require.Nil(t, c.Models[0].Defaults)
+}

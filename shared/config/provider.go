@@ -23,6 +23,7 @@ type Provider struct {
 	SessionHeader  string // canonical name, "" = none
 	ThinkTags      ThinkTags
 	Patch          json.RawMessage   // JSON object as in the file, or nil
+	Defaults       json.RawMessage   // the same, of members that the client may set itself
 	Headers        map[string]Secret // by canonical name
 	DefaultModels  DefaultModels
 	HeadersTimeout time.Duration // that of Resilience unless the provider has its own
@@ -76,6 +77,7 @@ func (p *providerEntry) settings() []setting {
 		key("think_tags", thinkTags(&p.ThinkTags), "off", "what happens to `<think>` blocks in answers: nothing, moved to `reasoning_content`, or "+
 			"removed. `true` is `split`, `false` is `off`"),
 		key("patch", patch(&p.Patch), "{}", "merged into the body of every request to it, see [patches](#patches)"),
+		key("defaults", defaults(&p.Defaults), "{}", "members of requests to it that the client may set itself, see [defaults](#defaults)"),
 		key("headers", kind{name: "mapping of text", expands: true, read: p.readHeaders}, "{}", "headers that every request to it carries").not("extraheaders"),
 		key("default_models", mapping(
 			key("free", text(&p.DefaultModels.Free), "", "with keys that are not premium"),

@@ -17,6 +17,7 @@ type Upstream struct {
 	Limit     int    // calls at the same time; 0 = unlimited (R-189)
 	ThinkTags ThinkTags
 	Patch     json.RawMessage // JSON object as in the file, or nil
+	Defaults  json.RawMessage // the same, of members that the client may set itself
 	Cost      *float64        // relative price, nil = not given (R-191)
 }
 
@@ -67,6 +68,7 @@ func (u *upstreamEntry) settings() []setting {
 			not("concurrency", "maxparallel", "parallel"),
 		key("think_tags", thinkTags(&u.ThinkTags), "null", "null: that of the provider. `off` wins over the provider's"),
 		key("patch", patch(&u.Patch), "{}", "merged after the provider's, see [patches](#patches)"),
+		key("defaults", defaults(&u.Defaults), "{}", "win over the provider's, see [defaults](#defaults)"),
 		key("cost", kind{name: "number from 0 on, or null", read: u.readCost}, "null", "relative price. It orders only chains that no model lists").idle(),
 	}
 }

@@ -33,8 +33,8 @@ const (
 // Surface is the protocol that the client speaks. Embeddings have OpenAI's own, which shares its errors with chat.
 type Surface string
 
-// Surfaces.
-const SurfaceChat Surface = "chat" // Chat Completions
+// SurfaceChat is Chat Completions.
+const SurfaceChat Surface = "chat"
 
 // Request is the envelope of a work message: everything the pipeline knows about a request except its body, which is the payload. The ingress
 // reads what stages want to know from the body once and writes it here.

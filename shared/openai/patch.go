@@ -130,6 +130,43 @@ func (o *op) appendTo(dst, value []byte) []byte {
 	return o.merge.appendMerged(dst, value)
 }
 
+// rivals are members of which a request has one: the one that the client sends keeps the default for the other away.
+var rivals = map[string]string{"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+
+// given notes in seen that a request has a member, and gives the default for it, or nil.
+func (p *Patch) given(name []byte, seen []bool) *op {
+	if rival := rivals[string(name)]; rival != "" {
+		if i := p.index([]byte(rival)); i >= 0 {
+			seen[i] = true
+		}
+	}
+	i := p.index(name)
+	if i < 0 {
+		return nil
+	}
+	seen[i] = true
+	return &p.ops[i]
+}
+
+// appendFilled appends a value that the client gave: an object with the members of the default that it lacks, at any depth, others as they are.
+func (o *op) appendFilled(dst, value []byte) []byte {
+	if o.merge == nil || value[0] != '{' {
+		return append(dst, value...)
+	}
+	c := rawjson.Copy(dst, value)
+	seen := make([]bool, len(o.merge.ops))
+	for m := range rawjson.Members(value) {
+		c.Member(m.Key.Start, m.Value.End, true)
+		if i := o.merge.index(m.Name()); i >= 0 {
+			seen[i] = true
+			out := c.Edit(m.Value.Start, m.Value.End)
+			*out = o.merge.ops[i].appendFilled(*out, m.Value.Of(value))
+		}
+	}
+	o.merge.addUnseen(&c, seen)
+	return c.End()
+}
+
 // addUnseen adds the members that the object did not have.
 func (p *Patch) addUnseen(c *rawjson.Copier, seen []bool) {
 	for i := range p.ops {

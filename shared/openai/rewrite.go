@@ -4,30 +4,35 @@ import "hydrallm/shared/openai/rawjson"
 
 // Rewrite says how a request is changed for one upstream.
 type Rewrite struct {
-	Model string // name of the model at the upstream; "" keeps the client's
-	Patch *Patch // applied last; may be nil
+	Model    string // name of the model at the upstream; "" keeps the client's
+	Defaults *Patch // members that the client may set itself; may be nil
+	Patch    *Patch // applied last; may be nil
 }
 
 // AppendUpstream appends the body for an upstream to dst. The members keep the client's order and, where nothing changes them, their exact
 // bytes. The model is replaced, the fields of the gateway are dropped, a prompt becomes a message, empty arguments of tool
-// calls in the history become "{}" (TOOL-07), then the patch is merged in. Equal input gives equal bytes (REQ-04).
+// calls in the history become "{}" (TOOL-07), then what the client left out is filled in and the patch is merged in. Equal input gives equal bytes (REQ-04).
 func (r *Request) AppendUpstream(dst []byte, w Rewrite) []byte {
-	u := upstreamBody{Request: r, model: w.Model, patch: w.Patch, c: rawjson.Copy(dst, r.body)}
+	u := upstreamBody{Request: r, model: w.Model, defaults: w.Defaults, patch: w.Patch, c: rawjson.Copy(dst, r.body)}
 	return u.build()
 }
 
 // upstreamBody is one body under construction.
 type upstreamBody struct {
 	*Request
-	model string
-	patch *Patch
-	c     rawjson.Copier
+	model    string
+	defaults *Patch
+	patch    *Patch
+	c        rawjson.Copier
 }
 
 func (u *upstreamBody) build() []byte {
-	var patched []bool
+	var patched, given []bool
 	if !u.patch.Empty() {
 		patched = make([]bool, len(u.patch.ops))
+	}
+	if !u.defaults.Empty() {
+		given = make([]bool, len(u.defaults.ops))
 	}
 	hasModel := u.model == ""
 	for i := range u.members {
@@ -38,22 +43,54 @@ func (u *upstreamBody) build() []byte {
 			continue
 		}
 		hasModel = hasModel || m.field == fieldModel
+		var fill *op
+		if given != nil {
+			fill = u.defaults.given(name, given)
+		}
 		if patched != nil {
 			if i := u.patch.index(name); i >= 0 {
 				patched[i] = true
-				u.patchMember(m, &u.patch.ops[i])
+				u.patchMember(m, fill, &u.patch.ops[i])
 				continue
 			}
+		}
+		if fill != nil && m.field == fieldOther {
+			out := u.c.Edit(m.value.Start, m.value.End)
+			*out = fill.appendFilled(*out, m.value.Of(u.body))
+			continue
 		}
 		u.member(m)
 	}
 	if !hasModel && !u.patch.Has("model") {
 		u.c.Add(modelKey, rawjson.AppendString(nil, u.model))
 	}
-	if patched != nil {
-		u.patch.addUnseen(&u.c, patched)
-	}
+	u.addLeftOut(patched, given)
 	return u.c.End()
+}
+
+// addLeftOut adds what the client left out: the members of the patch, merged into the defaults, and the other defaults.
+func (u *upstreamBody) addLeftOut(patched, given []bool) {
+	if given == nil {
+		if patched != nil {
+			u.patch.addUnseen(&u.c, patched)
+		}
+		return
+	}
+	for i := range patched {
+		if patched[i] {
+			continue
+		}
+		o := &u.patch.ops[i]
+		value := o.value
+		if d := u.defaults.index([]byte(o.name)); d >= 0 {
+			if !given[d] {
+				value = o.appendTo(nil, u.defaults.ops[d].value)
+			}
+			given[d] = true
+		}
+		u.c.Add(o.key, colon, value)
+	}
+	u.defaults.addUnseen(&u.c, given)
 }
 
 var (
@@ -86,14 +123,18 @@ func (u *upstreamBody) has(f field) bool {
 }
 
 // patchMember writes a member that the patch changes.
-func (u *upstreamBody) patchMember(m *member, o *op) {
+func (u *upstreamBody) patchMember(m *member, fill, o *op) {
 	if m.field == fieldPrompt { // becomes messages, an array, which no patch merges into
 		out := u.c.Edit(m.key.Start, m.value.End)
 		*out = append(append(append(*out, o.key...), ':'), o.value...)
 		return
 	}
+	value := m.value.Of(u.body)
+	if fill != nil {
+		value = fill.appendFilled(nil, value)
+	}
 	out := u.c.Edit(m.value.Start, m.value.End)
-	*out = o.appendTo(*out, m.value.Of(u.body))
+	*out = o.appendTo(*out, value)
 }
 
 // member writes a member that the patch leaves alone. Most stay as they are.

@@ -108,6 +108,43 @@ func TestAppendUpstream(t *testing.T) {
 	}
 }
 
+// R-447: a default is for what the client left out; a patch comes last.
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	const msgs = `"messages":[{"role":"user","content":"hi"}]`
+	for _, c := range []struct {
+		name, body string
+		defaults   []string
+		patch      string
+		want       string
+	}{
+		{"left out", `{` + msgs + `}`, []string{`{"temperature": 0.20}`}, "", `{` + msgs + `,"temperature":0.20}`},
+		{"set by the client", `{"temperature": 1,` + msgs + `}`, []string{`{"temperature":0.2}`}, "", `{"temperature": 1,` + msgs + `}`},
+		{"null of the client", `{"temperature":null,` + msgs + `}`, []string{`{"temperature":0.2}`}, "", `{"temperature":null,` + msgs + `}`},
+		{"nothing at all", `{` + msgs + `}`, nil, "", `{` + msgs + `}`},
+		{"layers", `{"b":0,` + msgs + `}`, []string{`{"a":1,"b":1,"o":{"x":1}}`, `{"a":2,"o":{"y":2}}`}, "", `{"b":0,` + msgs + `,"a":2,"o":{"x":1,"y":2}}`},
+		{"objects are filled", `{"o":{"k": 1,"p":{"z":9}},` + msgs + `}`, []string{`{"o":{"k":2,"l":3,"p":{"q":{}}}}`}, "", `{"o":{"k": 1,"p":{"z":9,"q":{}},"l":3},` + msgs + `}`},
+		{"a scalar for an object", `{"o":5,` + msgs + `}`, []string{`{"o":{"k":2}}`}, "", `{"o":5,` + msgs + `}`},
+		{"an object for a scalar", `{"o":{"k":2},` + msgs + `}`, []string{`{"o":5}`}, "", `{"o":{"k":2},` + msgs + `}`},
+		{"one name for the limit", `{"max_completion_tokens":7,` + msgs + `}`, []string{`{"max_tokens":9}`}, "", `{"max_completion_tokens":7,` + msgs + `}`},
+		{"the other name", `{"max_tokens":7,` + msgs + `}`, []string{`{"max_completion_tokens":9,"top_p":1}`}, "", `{"max_tokens":7,` + msgs + `,"top_p":1}`},
+		{"twice in the body", `{"o":{"a":1},` + msgs + `,"o":{"b":1}}`, []string{`{"o":{"a":0}}`}, "", `{"o":{"a":1},` + msgs + `,"o":{"b":1,"a":0}}`},
+		{"a patch wins", `{` + msgs + `}`, []string{`{"a":1,"b":1}`}, `{"a":2}`, `{` + msgs + `,"a":2,"b":1}`},
+		{"a patch into a default", `{` + msgs + `}`, []string{`{"o":{"x":1,"y":1}}`}, `{"o":{"y":2}}`, `{` + msgs + `,"o":{"x":1,"y":2}}`},
+		{"a patch into both", `{"o":{"c":0},` + msgs + `}`, []string{`{"o":{"x":1,"y":1,"c":1}}`}, `{"o":{"y":2}}`, `{"o":{"c":0,"x":1,"y":2},` + msgs + `}`},
+		{"a patch over a rival", `{"max_tokens":7,` + msgs + `}`, []string{`{"max_completion_tokens":9}`}, `{"max_completion_tokens":5}`, `{"max_tokens":7,` + msgs + `,"max_completion_tokens":5}`},
+		{"a prompt", `{"prompt":"hi"}`, []string{`{"a":1}`}, "", `{` + msgs + `,"a":1}`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			r := scan(t, c.body)
+			w := Rewrite{Defaults: compile(t, c.defaults...), Patch: compile(t, c.patch)}
+			require.Equal(t, c.want, string(r.AppendUpstream(nil, w)))
+			require.Equal(t, "x"+c.want, string(r.AppendUpstream([]byte("x"), w)))
+		})
+	}
+}
+
 func TestCompilePatchRefuses(t *testing.T) {
 	t.Parallel()
 	for _, layer := range []string{`[]`, `1`, `{`, `{"a":1,"a":2}`, `{"a":{"b":1,"b":2}}`, `{"a":1}x`} {
@@ -146,8 +183,12 @@ func decode(tb testing.TB, text []byte) any {
 }
 
 func FuzzPatch(f *testing.F) {
-	f.Add([]byte(`{"a":{"b":1,"c":2},"stop":["x"]}`), []byte(`{"a":{"b":9},"o":{"p":{}}}`), []byte(`{"a":5,"o":{"p":{"q":1}}}`), []byte(`{"a":{"z":{}}}`))
-	f.Fuzz(func(t *testing.T, body, one, two, three []byte) {
+	f.Add([]byte(`{"a":{"b":1,"c":2},"stop":["x"]}`), []byte(`{"a":{"b":9},"o":{"p":{}}}`), []byte(`{"a":5,"o":{"p":{"q":1}}}`), []byte(`{"a":{"z":{}}}`), []byte(`{"o":{"a":{"d":1}},"n":{}}`))
+	f.Fuzz(func(t *testing.T, body, one, two, three, four []byte) {
+		defaults, err := CompilePatch(four)
+		if err != nil || defaults.Has("max_tokens") || defaults.Has("max_completion_tokens") || defaults.Has("messages") || defaults.Has("prompt") {
+			t.Skip()
+		}
 		p, err := CompilePatch(one, two, three)
 		if err != nil {
 			t.Skip()
@@ -156,13 +197,16 @@ func FuzzPatch(f *testing.F) {
 		if err != nil {
 			t.Skip()
 		}
-		got := r.AppendUpstream(nil, Rewrite{Patch: p})
-		require.Equal(t, got, r.AppendUpstream(nil, Rewrite{Patch: p}))
+		got := r.AppendUpstream(nil, Rewrite{Defaults: defaults, Patch: p})
+		require.Equal(t, got, r.AppendUpstream(nil, Rewrite{Defaults: defaults, Patch: p}))
 
 		want := decode(t, r.Body()).(map[string]any)
 		delete(want, "prompt")
 		want["messages"] = decode(t, []byte(`[{"role":"user","content":"x"}]`))
 		var merged any = want
+		if len(bytes.TrimSpace(four)) > 0 {
+			merged = mergeOracle(decode(t, four), want)
+		}
 		for _, layer := range [][]byte{one, two, three} {
 			if len(bytes.TrimSpace(layer)) > 0 {
 				merged = mergeOracle(merged, decode(t, layer))

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/lmittmann/tint"
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -46,7 +48,7 @@ func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() 
 	if cfg.Format == "json" {
 		handler = slog.NewJSONHandler(out, &slog.HandlerOptions{Level: level, ReplaceAttr: inSeconds})
 	} else {
-		handler = tint.NewTextHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano})
+		handler = tint.NewTextHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano, ReplaceAttr: visible})
 	}
 	lines := newRepeatHandler(requestHandler{handler})
 	return slog.New(lines), func() error {
@@ -107,6 +109,26 @@ func plain(value any) any {
 	default:
 		return value
 	}
+}
+
+// visible keeps whole what the text handler would cut off at a character that can't be read, and shows what a terminal would obey.
+func visible(_ []string, a slog.Attr) slog.Attr {
+	text := ""
+	switch v := a.Value.Any().(type) {
+	case string:
+		text = v
+	case error:
+		text = v.Error()
+	}
+	if strings.ContainsAny(text, "\x1b\uFFFD") || !utf8.ValidString(text) {
+		a.Value = slog.StringValue(strings.Map(func(r rune) rune {
+			if r == '\x1b' || r == utf8.RuneError {
+				return '?'
+			}
+			return r
+		}, text))
+	}
+	return a
 }
 
 // inSeconds shows durations as numbers, which other programs can compare.

@@ -75,6 +75,14 @@ func TestLevels(t *testing.T) {
 	}
 }
 
+// Nothing of a value is lost because of one character.
+func TestTextIsWhole(t *testing.T) {
+	t.Parallel()
+	log, out := logger(t, telemetry.LogConfig{Level: "info", Format: "text"})
+	log.InfoContext(t.Context(), "x", slog.String("a", "1\xff2"), slog.Any("b", errors.New("3\uFFFD4")), slog.Int("c", 5), slog.Any("d", nil))
+	require.Contains(t, out.String(), " INF x a=1?2 b=3?4 c=5 d=<nil>\n")
+}
+
 // R-373: the same lines go to standard output and to a file, whose directory is made.
 func TestFile(t *testing.T) {
 	t.Parallel()
@@ -120,6 +128,8 @@ func TestEvent(t *testing.T) {
 		"newline is safe":    {"x", []any{"v", "a\nb"}, `x v="a\nb"`, `{"v": "a\nb"}`},
 		"empty is visible":   {"x", []any{"v", ""}, `x v=""`, `{"v": ""}`},
 		"half a pair":        {"x", []any{"v"}, "x", `{}`},
+		"not readable":       {"x", []any{"v", "a\uFFFDb c"}, `x v="a?b c"`, `{"v": "a\uFFFDb c"}`},
+		"for a terminal":     {"x", []any{"v", "a\x1b[2Jb"}, `x v=a?[2Jb`, `{"v": "a\u001b[2Jb"}`},
 		"durations":          {"end", []any{"duration", 1500 * time.Millisecond}, "end duration=1.5s", `{"duration": 1.5}`},
 		"what says its name": {"x", []any{"v", kind{"a"}, "e", errors.New("no")}, `x v="kind a" e=no`, `{"v": "kind a", "e": "no"}`},
 	}

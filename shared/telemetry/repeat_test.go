@@ -62,7 +62,7 @@ func TestRepeatedLines(t *testing.T) {
 		}
 		require.Len(t, lines(), 3)
 		require.NoError(t, closeLog())
-		require.Regexp(t, `rejected model=m service=x more=7$`, lines()[0], "nothing is lost at the end")
+		require.Regexp(t, `rejected service=x model=m more=7$`, lines()[0], "nothing is lost at the end")
 		log.WarnContext(t.Context(), "late")
 		require.Len(t, lines(), 1)
 		wait(time.Hour)

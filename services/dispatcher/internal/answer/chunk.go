@@ -45,7 +45,7 @@ type Chunk struct {
 	// UsageInside says that Usage was not at the top level.
 	UsageInside bool
 
-	ID, Object, Created, Model []byte
+	ID, Created, Model []byte
 
 	calls []Call // room for those of all choices
 }

@@ -48,8 +48,7 @@ func (p *chunkScan) object() {
 		case "id":
 			p.ID = p.skip()
 		case "object":
-			p.Object = p.skip()
-			p.flat = p.flat || rawjson.Is(p.Object, "error")
+			p.flat = rawjson.Is(p.skip(), "error") || p.flat
 		case "created":
 			p.Created = p.skip()
 		case "model":

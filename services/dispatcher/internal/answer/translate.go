@@ -42,9 +42,6 @@ func (q *Queue) Clear() { q.n, q.taken = 0, 0 }
 // Len is how many chunks wait.
 func (q *Queue) Len() int { return q.n - q.taken }
 
-// Truncate forgets all chunks that wait but the first n.
-func (q *Queue) Truncate(n int) { q.n = q.taken + n }
-
 // Next takes the first chunk, or gives io.EOF.
 func (q *Queue) Next() (*Chunk, error) {
 	if q.taken == q.n {

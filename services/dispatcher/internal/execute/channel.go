@@ -33,12 +33,13 @@ type Channel struct {
 	RequestTimeout time.Duration
 }
 
-// Link is a channel in a chain, with the model to ask it for and the request patch that belongs to this pair: provider, upstream and model
-// layer, in this order.
+// Link is a channel in a chain, with the model to ask it for and the changes of the request that belong to this pair: those of provider, upstream
+// and model, in this order.
 type Link struct {
-	Channel *Channel
-	Model   string // the channel's own name of the model
-	Patch   *openai.Patch
+	Channel  *Channel
+	Model    string        // the channel's own name of the model
+	Defaults *openai.Patch // what the client may set itself
+	Patch    *openai.Patch
 
 	Premium    bool // the model wants a premium key
 	Large      bool // serves requests that are too large for others (C-26)

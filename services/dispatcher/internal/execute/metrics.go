@@ -48,6 +48,27 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 	return m
 }
 
+// Expect shows the figures of channels as 0 from the start: what alerts compare must be there before it happens for the first time.
+func (m *Metrics) Expect(channels []string) {
+	for _, id := range channels {
+		for _, reason := range []string{skipOpen, skipBusy, skipKeys} {
+			m.skips.WithLabelValues(id, reason)
+		}
+		for _, class := range classify.Classes {
+			m.attempts.WithLabelValues(id, string(class))
+		}
+		m.duration.WithLabelValues(id)
+	}
+	for _, class := range classify.Classes {
+		if class != classify.Success && class != classify.Cancelled {
+			m.failovers.WithLabelValues(string(class))
+		}
+	}
+	for _, outcome := range []string{gateContent, gateError, gateTimeout, gateOverflow} {
+		m.gates.WithLabelValues(outcome)
+	}
+}
+
 func (m *Metrics) attempt(c *Channel, v classify.Verdict, took time.Duration) {
 	m.attempts.WithLabelValues(c.ID, string(v.Class)).Inc()
 	m.duration.WithLabelValues(c.ID).Observe(took.Seconds())

@@ -34,7 +34,11 @@ func configured(cfg Config) (map[string]*execute.Chain, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the patches of model %q at upstream %q: %w", m.Name, id, err)
 			}
-			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Patch: patch})
+			defaults, err := openai.CompilePatch(p.Defaults, u.Defaults, m.Defaults)
+			if err != nil {
+				return nil, fmt.Errorf("reading the defaults of model %q at upstream %q: %w", m.Name, id, err)
+			}
+			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch})
 		}
 		all[m.Name] = execute.NewChain(links)
 	}

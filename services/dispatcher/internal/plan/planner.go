@@ -42,6 +42,7 @@ type place struct {
 	provider config.Provider
 	channel  *execute.Channel
 	agent    bool
+	fill     *openai.Patch // defaults of the provider
 	patch    *openai.Patch // of the provider
 	streamed *openai.Patch // the same for streams, whose usage is asked for too
 }
@@ -73,10 +74,14 @@ func newPlace(cfg Config, p config.Provider) (*place, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the patch of provider %q: %w", p.ID, err)
 	}
+	defaults, err := openai.CompilePatch(p.Defaults)
+	if err != nil {
+		return nil, fmt.Errorf("reading the defaults of provider %q: %w", p.ID, err)
+	}
 	c := channel(p)
 	c.ID, c.Circuit, c.Limit, c.Think, c.Pool = p.ID, ProviderCircuit(p.ID), p.Limit, think(p.ThinkTags), cfg.Pools[p.ID]
 	c.Dialect = cfg.Dialect(p, true)
-	return &place{provider: p, channel: c, agent: c.Agent != "", patch: patch, streamed: streamed}, nil
+	return &place{provider: p, channel: c, agent: c.Agent != "", fill: defaults, patch: patch, streamed: streamed}, nil
 }
 
 // ProviderCircuit names the breaker and the slots of a provider, apart from those of upstreams.

@@ -211,7 +211,7 @@ func (r *route) lastResort() {
 }
 
 func (r *route) add(at *place, l execute.Link) {
-	l.Channel, l.Patch = at.channel, at.patch
+	l.Channel, l.Defaults, l.Patch = at.channel, at.fill, at.patch
 	if r.stream {
 		l.Patch = at.streamed
 	}

@@ -112,7 +112,7 @@ func (f *Filter) noteUsage(c *answer.Chunk) {
 func (f *Filter) keepUsage(c *answer.Chunk) {
 	kept := *c
 	kept.Raw, kept.Data, kept.Usage = bytes.Clone(c.Raw), bytes.Clone(c.Data), f.usage
-	kept.Choices, kept.ID, kept.Object, kept.Created, kept.Model = nil, nil, nil, nil, nil
+	kept.Choices, kept.ID, kept.Created, kept.Model = nil, nil, nil, nil
 	f.end.Usage = &kept
 }
 

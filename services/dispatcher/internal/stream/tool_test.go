@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/stream"
 )
@@ -120,4 +121,13 @@ func TestExtraMembersOfCalls(t *testing.T) {
 		readStrictly(t, out)
 		require.Equal(t, 1, strings.Count(out, signature), "%s: %s", name, out)
 	}
+}
+
+// A call of a custom tool that comes before its name keeps what came of its input.
+func TestCustomCallThatWaits(t *testing.T) {
+	t.Parallel()
+	text := calls(`{"index":0,"id":"a","type":"custom","custom":{"input":"l","x":1}}`) + calls(`{"index":0,"custom":{"name":"sh","input":"s"}}`) +
+		finish("stop") + doneEvent
+	require.JSONEq(t, `[{"id":"a","type":"custom","custom":{"name":"sh","input":"ls","x":1}}]`,
+		gjson.GetBytes(collect(t, text), "choices.0.message.tool_calls").Raw)
 }

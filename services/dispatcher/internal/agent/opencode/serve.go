@@ -78,7 +78,7 @@ func (a *Agent) stream(ctx context.Context, t *task.Task, turn *turn) (*dialect.
 		a.end(ctx, turn)
 		return respond(t, *turn.failure), nil
 	}
-	resp := t.Stream(func() { a.end(ctx, turn) }) //nolint:contextcheck // it ends the turn of the same call
+	resp := t.Stream(func() { a.end(ctx, turn) })
 	return &dialect.Response{Response: resp, Kind: dialect.Events, Events: func(*openai.Reader) answer.Source { return events{turn, ctx} }}, nil
 }
 

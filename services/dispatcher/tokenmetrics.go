@@ -1,0 +1,50 @@
+package dispatcher
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
+)
+
+// otherModel stands for models that only their requests know: a label must not grow with what clients invent.
+const otherModel = "other"
+
+// tokenMetrics counts the tokens of answers by who gave them.
+type tokenMetrics struct {
+	tokens *prometheus.CounterVec
+	known  map[[2]string]bool // provider and model of the configuration
+	book   func() *modelindex.Book
+}
+
+func newTokenMetrics(cfg *config.Config, book func() *modelindex.Book) *tokenMetrics {
+	m := &tokenMetrics{
+		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "hydrallm_tokens_total", Help: "Tokens as providers counted them, by the model that answered.",
+		}, []string{"provider", "model", "kind"}),
+		known: map[[2]string]bool{}, book: book,
+	}
+	for _, u := range cfg.Upstreams {
+		m.known[[2]string{u.Provider, u.Model}] = true
+		m.add(u.Provider, u.Model, 0, 0) // shown as 0 from the start
+	}
+	return m
+}
+
+// count takes in a finished request.
+func (m *tokenMetrics) count(u *contract.RequestRecord) {
+	if u.Prompt == 0 && u.Completion == 0 {
+		return
+	}
+	model := u.UpstreamModel
+	if _, discovered := m.book().Find(u.Provider, model); !discovered && !m.known[[2]string{u.Provider, model}] {
+		model = otherModel
+	}
+	m.add(u.Provider, model, u.Prompt, u.Completion)
+}
+
+func (m *tokenMetrics) add(provider, model string, prompt, completion int64) {
+	m.tokens.WithLabelValues(provider, model, "prompt").Add(float64(prompt))
+	m.tokens.WithLabelValues(provider, model, "completion").Add(float64(completion))
+}

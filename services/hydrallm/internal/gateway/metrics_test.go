@@ -1,0 +1,57 @@
+package gateway_test
+
+import (
+	"maps"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/fakellm"
+)
+
+// R-374: what is measured is described, and what is described is there from the start, so that alerts have something to compare.
+func TestMetricsAreDocumented(t *testing.T) {
+	t.Parallel()
+	a := fakellm.Start(t)
+	a.Handle(fakellm.Talk("hi"))
+	x := serve(t, configured(t, freePort(t), `
+providers: [{id: pa, url: "`+a.URL()+`/v1"}, {id: groq, url: "`+a.URL()+`/v1", keys: [gsk_one, gsk_two]}]
+upstreams: [{id: a, provider: pa, model: real-a}, {id: idle, provider: pa, model: real-b}]
+models: [{name: m, upstreams: [a]}, {name: n, upstreams: [idle]}]
+routing: {priority: [groq], fast: [groq], large: groq, final_fallback: "", aliases: {}}
+`))
+	status, answer := x.do(t, http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
+	require.Equal(t, http.StatusOK, status, answer)
+	status, text := x.do(t, http.MethodGet, "/metrics", "")
+	require.Equal(t, http.StatusOK, status)
+	problems, err := promlint.New(strings.NewReader(text)).Lint()
+	require.NoError(t, err)
+	require.Empty(t, problems)
+
+	page, err := os.ReadFile("../../../../docs/operations.md")
+	require.NoError(t, err)
+	documented := map[string]bool{}
+	for _, name := range regexp.MustCompile("`(hydrallm_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
+		documented[name[1]] = true
+	}
+	measured := map[string]bool{}
+	for _, name := range regexp.MustCompile(`(?m)^# TYPE (hydrallm_\w+)`).FindAllStringSubmatch(text, -1) {
+		measured[name[1]] = true
+	}
+	require.Equal(t, slices.Sorted(maps.Keys(measured)), slices.Sorted(maps.Keys(documented)))
+	for _, series := range []string{
+		`hydrallm_upstream_attempts_total{class="auth",upstream="idle"} 0`, `hydrallm_channels_skipped_total{reason="no_key",upstream="idle"} 0`,
+		`hydrallm_breaker_transitions_total{to="open",upstream="idle"} 0`, `hydrallm_tokens_total{kind="prompt",model="real-b",provider="pa"} 0`,
+		`hydrallm_analyzer_decisions_total{reason="key_availability"} 0`, `hydrallm_session_writer_facts_poisonous_total{kind="usage"} 0`,
+		`hydrallm_keys{provider="groq",state="usable"} 2`, `hydrallm_keys{provider="groq",state="resting"} 0`,
+		`hydrallm_stream_gate_total{outcome="error"} 0`, `hydrallm_failovers_total{class="upstream"} 0`,
+	} {
+		require.Contains(t, text, series+"\n")
+	}
+}
