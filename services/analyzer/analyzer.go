@@ -145,7 +145,7 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 
 // decide makes the decision from what the ingress found in the request.
 func (a *Analyzer) decide(r *contract.Request) (contract.Decision, error) {
-	q := routing.Question{Operation: r.Operation, Model: r.Model, Tokens: r.Traits.Tokens, Images: r.Traits.Images, Search: r.Web.Search}
+	q := routing.Question{Operation: r.Operation, Model: r.Model, Tokens: r.Traits.Tokens, Needs: r.Traits.Needs(), Search: r.Web.Search}
 	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.modelIndex.Book()}, &a.turn)
 }
 

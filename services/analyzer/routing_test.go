@@ -66,7 +66,7 @@ func (x *bundle) ask(t *testing.T, id string, operation contract.Operation, mode
 	if operation == contract.Chat { // as the ingress reads it
 		scan, err := openai.ScanRequest([]byte(body))
 		require.NoError(t, err)
-		req.Traits, req.Web.Search = contract.Traits{Tokens: scan.Tokens, Images: scan.Images}, scan.HasSearch
+		req.Traits, req.Web.Search = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files}, scan.HasSearch
 	}
 	require.NoError(t, x.bus.PublishWork(t.Context(), req, []byte(body)))
 }
@@ -125,7 +125,7 @@ func TestAutomaticRouting(t *testing.T) {
 	}
 	image := `{"has_search":true,"messages":[{"role":"user","content":[{"type":"text","text":"what?"},{"type":"image_url","image_url":{"url":"data:,"}}]}]}`
 	require.Equal(t, contract.Decision{
-		Provider: "gemini", Model: "g-pro", Reason: contract.ReasonImagePresent, Premium: true, Images: true, Search: true, Tokens: 257,
+		Provider: "gemini", Model: "g-pro", Reason: contract.ReasonImagePresent, Premium: true, Needs: contract.FeatureImages, Search: true, Tokens: 257,
 	}, x.decided(t, "image", "auto", image))
 	x.awaitCount(t, endRouted, 10)
 	require.InDelta(t, 9, testutil.ToFloat64(x.metrics.decisions.WithLabelValues(contract.ReasonTokenCount)), 0)
@@ -158,7 +158,7 @@ func TestLargeBodies(t *testing.T) {
 	x.start(t)
 	body := `{"messages":[{"role":"user","content":[{"type":"text","text":"ab"},{"type":"image_url","image_url":{"url":"data:image/png;base64,` + strings.Repeat("A", 9<<20) + `"}}]}]}`
 	d := x.decided(t, "r1", "groq/auto", body)
-	require.Equal(t, contract.Decision{Provider: "groq", Model: "q", Reason: contract.ReasonModelHint, PinProvider: true, Images: true, Tokens: 257}, d)
+	require.Equal(t, contract.Decision{Provider: "groq", Model: "q", Reason: contract.ReasonModelHint, PinProvider: true, Needs: contract.FeatureImages, Tokens: 257}, d)
 }
 
 // Automatic routing with nothing to call is answered, not queued.

@@ -72,6 +72,8 @@ const (
 type Traits struct {
 	Tokens   int64 // estimated size
 	Images   bool  // it holds images
+	Audio    bool  // it holds sound
+	Files    bool  // it holds files
 	Tools    bool  // the client offers tools
 	UserText bool  // the last message is the user's and holds text
 }
@@ -89,17 +91,17 @@ func (w Web) Asked() bool { return w.Search || w.Fetch != "" || w.Auto != nil &&
 // Decision says what is to serve a request; later stages never change it. A configured model has neither Provider nor Agent; every
 // other request has one of them, the one to call first.
 type Decision struct {
-	Provider    string // id of the provider to call first
-	Agent       string // id of the local agent to call first
-	Model       string // a configured model; else the model at Provider or Agent, "" when the dispatcher is to choose its default
-	Reason      string
-	PinProvider bool   // no other provider may answer
-	PinModel    bool   // the client named the model: no other model may answer (R-077, C-04)
-	Configured  bool   // Model is declared under models: in the configuration
-	Premium     bool   // Model is of the premium tier and wants a key of that tier
-	Images      bool   // the request holds images
-	Search      bool   // the client asks for a web search
-	Tokens      int64  // estimated size of the request
+	Provider    string   // id of the provider to call first
+	Agent       string   // id of the local agent to call first
+	Model       string   // a configured model; else the model at Provider or Agent, "" when the dispatcher is to choose its default
+	Reason      string
+	PinProvider bool     // no other provider may answer
+	PinModel    bool     // the client named the model: no other model may answer (R-077, C-04)
+	Configured  bool     // Model is declared under models: in the configuration
+	Premium     bool     // Model is of the premium tier and wants a key of that tier
+	Needs       Features // what the request needs of a model beside its size
+	Search      bool     // the client asks for a web search
+	Tokens      int64    // estimated size of the request
 }
 
 // ConfiguredModel is the decision for a request that names a model of the configuration, but for what the request holds. Such a name matches
@@ -165,6 +167,8 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "include_usage", r.IncludeUsage)
 	dst = appendInt(dst, "tokens", r.Traits.Tokens)
 	dst = appendTrue(dst, "images", r.Traits.Images)
+	dst = appendTrue(dst, "audio", r.Traits.Audio)
+	dst = appendTrue(dst, "files", r.Traits.Files)
 	dst = appendTrue(dst, "tools", r.Traits.Tools)
 	dst = appendTrue(dst, "user_text", r.Traits.UserText)
 	dst = appendText(dst, "session_id", r.SessionID)
@@ -188,7 +192,7 @@ func (d *Decision) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "pin_model", d.PinModel)
 	dst = appendTrue(dst, "configured", d.Configured)
 	dst = appendTrue(dst, "premium", d.Premium)
-	dst = appendTrue(dst, "images", d.Images)
+	dst = appendInt(dst, "needs", int64(d.Needs))
 	dst = appendTrue(dst, "search", d.Search)
 	return append(appendInt(dst, "tokens", d.Tokens), '}')
 }
@@ -298,6 +302,10 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readInt(&r.Traits.Tokens, value)
 	case "images":
 		return readBool(&r.Traits.Images, value)
+	case "audio":
+		return readBool(&r.Traits.Audio, value)
+	case "files":
+		return readBool(&r.Traits.Files, value)
 	case "tools":
 		return readBool(&r.Traits.Tools, value)
 	case "user_text":
@@ -342,8 +350,10 @@ func (d *Decision) read(text []byte) bool {
 			ok = readBool(&d.Configured, value) && ok
 		case "premium":
 			ok = readBool(&d.Premium, value) && ok
-		case "images":
-			ok = readBool(&d.Images, value) && ok
+		case "needs":
+			var needs int64
+			ok = readInt(&needs, value) && ok
+			d.Needs = Features(needs & math.MaxUint8)
 		case "search":
 			ok = readBool(&d.Search, value) && ok
 		case "tokens":

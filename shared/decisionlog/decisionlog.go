@@ -161,7 +161,7 @@ func (e *entry) encode() ([]byte, error) {
 	model := fault.Shown(e.model)
 	meta, err := json.Marshal(metadata{
 		SessionID: fault.Shown(e.session), Model: model, Provider: d.Provider, Agent: d.Agent, Target: d.Model, Reason: d.Reason,
-		Configured: d.Configured, Strict: d.PinProvider, Images: d.Images, Search: d.Search, Tokens: d.Tokens,
+		Configured: d.Configured, Strict: d.PinProvider, Images: d.Needs.Has(contract.FeatureImages), Search: d.Search, Tokens: d.Tokens,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("encoding a routing fact: %w", err)

@@ -51,7 +51,7 @@ func TestFacts(t *testing.T) {
 		j.Note(decided("r1"))
 	}
 	r := decided("r2")
-	r.Model, r.Decision = "", &contract.Decision{Agent: "ollama", Reason: contract.ReasonKeyAvailability, PinProvider: true, Images: true}
+	r.Model, r.Decision = "", &contract.Decision{Agent: "ollama", Reason: contract.ReasonKeyAvailability, PinProvider: true, Needs: contract.FeatureImages}
 	j.Note(r)
 	r = decided("r3")
 	configured := contract.ConfiguredModel("my\x1bgpt")

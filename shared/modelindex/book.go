@@ -67,24 +67,24 @@ type Defaults struct{ Free, Premium string }
 //
 // What the configuration names counts unless discovery has answered and does not know it. Otherwise it is the first discovered model of the
 // wanted tier, then the first that is not premium, then the first.
-func (b *Book) Default(provider string, d Defaults, premium bool, refused func(model string) bool) (m Model, ok bool) {
+func (b *Book) Default(provider string, d Defaults, premium bool, refused func(m Model) bool) (m Model, ok bool) {
 	if refused == nil {
-		refused = func(string) bool { return false }
+		refused = func(Model) bool { return false }
 	}
 	l, discovered := b.listings[provider]
 	for _, name := range wanted(d, premium) {
-		if refused(name) {
-			continue
-		}
-		if m, known := l.Model(name); known {
-			return m, true
-		}
-		if !discovered || len(l.Models) == 0 {
-			tier := contract.TierFree
-			if name == d.Premium && name != d.Free {
-				tier = contract.TierPremium
+		m, known := l.Model(name)
+		if !known {
+			if discovered && len(l.Models) > 0 {
+				continue
 			}
-			return Model{ID: name, Tier: tier}, true
+			m = Model{ID: name, Tier: contract.TierFree}
+			if name == d.Premium && name != d.Free {
+				m.Tier = contract.TierPremium
+			}
+		}
+		if !refused(m) {
+			return m, true
 		}
 	}
 	return l.first(premium, refused)
@@ -102,14 +102,14 @@ func wanted(d Defaults, premium bool) []string {
 	return names
 }
 
-func (l Listing) first(premium bool, refused func(string) bool) (Model, bool) {
+func (l Listing) first(premium bool, refused func(Model) bool) (Model, bool) {
 	for _, accept := range [...]func(Model) bool{
 		func(m Model) bool { return premium && m.Tier == contract.TierPremium },
 		func(m Model) bool { return m.Tier != contract.TierPremium },
 		func(Model) bool { return true },
 	} {
 		for _, m := range l.Models {
-			if !m.Embedding && accept(m) && !refused(m.ID) {
+			if !m.Embedding && accept(m) && !refused(m) {
 				return m, true
 			}
 		}

@@ -99,7 +99,7 @@ func TestDefault(t *testing.T) {
 			if tt.models != nil {
 				b = modelindex.NewBook(listing("p", tt.models...), listing("other", modelindex.Model{ID: "elsewhere"}))
 			}
-			got, ok := b.Default("p", tt.defaults, tt.premium, func(model string) bool { return slices.Contains(tt.refused, model) })
+			got, ok := b.Default("p", tt.defaults, tt.premium, func(m modelindex.Model) bool { return slices.Contains(tt.refused, m.ID) })
 			require.Equal(t, tt.want != "", ok)
 			require.Equal(t, tt.want, got.ID)
 			require.Equal(t, tt.tier, got.Tier)

@@ -58,7 +58,7 @@ func TestFollow(t *testing.T) {
 	writer, reader := connect(t, server), connect(t, server)
 	at := time.Now().Truncate(time.Millisecond).UTC()
 	first := modelindex.Listing{Provider: "groq", At: at, Models: []modelindex.Model{{
-		ID: "openai/gpt-oss-120b", Name: "GPT OSS <120B>", Tier: contract.TierFree, Window: 131_072, Output: 65_536, Images: true, Tools: true,
+		ID: "openai/gpt-oss-120b", Name: "GPT OSS <120B>", Tier: contract.TierFree, Window: 131_072, Output: 65_536, Can: contract.FeatureImages | contract.FeatureTools,
 	}}}
 	require.NoError(t, modelindex.Put(t.Context(), writer, first))
 	c, books := follow(t, reader)
@@ -113,7 +113,7 @@ func TestLargestListing(t *testing.T) {
 	for i := range 5000 {
 		l.Models = append(l.Models, modelindex.Model{
 			ID: fmt.Sprintf("vendor-%x/model-%x-%d-instruct", i*2_654_435_761%977, i*40_503, i), Name: fmt.Sprintf("Vendor %x: Model %x", i%977, i*7919),
-			Tier: contract.TierUnknown, Window: 1000 * i, Output: 100 * i, Images: i%2 == 0, Tools: i%3 == 0,
+			Tier: contract.TierUnknown, Window: 1000 * i, Output: 100 * i, Can: contract.Features(i % 32), Cannot: contract.Features(31 - i%32),
 		})
 	}
 	require.NoError(t, modelindex.Put(t.Context(), b, l))

@@ -7,18 +7,41 @@ import (
 	"fmt"
 	"io"
 	"time"
+
+	"hydrallm/shared/contract"
 )
 
 // Model is one model at a provider. A number is 0 and a flag false when the provider does not tell.
 type Model struct {
-	ID        string `json:"id"`             // as the provider takes it, in its spelling (B-14)
-	Name      string `json:"name,omitempty"` // for people
-	Tier      string `json:"tier"`           // contract.TierFree and its like (R-090)
-	Window    int    `json:"window,omitempty"`
-	Output    int    `json:"output,omitempty"` // most tokens of an answer
-	Images    bool   `json:"images,omitempty"` // takes images
-	Tools     bool   `json:"tools,omitempty"`
-	Embedding bool   `json:"embedding,omitempty"` // makes vectors, and no text
+	ID        string            `json:"id"`             // as the provider takes it, in its spelling (B-14)
+	Name      string            `json:"name,omitempty"` // for people
+	Tier      string            `json:"tier"`           // contract.TierFree and its like (R-090)
+	Window    int               `json:"window,omitempty"`
+	Output    int               `json:"output,omitempty"`    // most tokens of an answer
+	Can       contract.Features `json:"can,omitempty"`       // what it is known to have
+	Cannot    contract.Features `json:"cannot,omitempty"`    // what it is known not to have; of what is in neither set nothing is known
+	Embedding bool              `json:"embedding,omitempty"` // makes vectors, and no text
+}
+
+// Fit says how well a model suits what a request needs.
+type Fit uint8
+
+// Fits, the best first.
+const (
+	Fits   Fit = iota // it is known to have all of it
+	MayFit            // of some of it nothing is known
+	Unfit             // it is known not to have some of it
+)
+
+// Fit judges the model.
+func (m Model) Fit(needs contract.Features) Fit {
+	switch {
+	case m.Cannot.Any(needs):
+		return Unfit
+	case m.Can.Has(needs):
+		return Fits
+	}
+	return MayFit
 }
 
 // Listing is what one provider offers.

@@ -114,10 +114,15 @@ func (r *requestScan) part(n int) (empty bool) {
 			r.s.Skip()
 		}
 	}
-	if rawjson.Is(kind.Of(r.body), "image_url") {
+	switch raw := kind.Of(r.body); {
+	case rawjson.Is(raw, "image_url"):
 		r.Images = true
 		r.weigh(imageTokens)
 		return false
+	case rawjson.Is(raw, "input_audio"):
+		r.Audio = true
+	case rawjson.Is(raw, "file"):
+		r.Files = true
 	}
 	raw := text.Of(r.body)
 	r.weighText(raw)

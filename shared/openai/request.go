@@ -50,6 +50,8 @@ type Request struct {
 
 	Tokens   int64 // estimated size
 	Images   bool  // it holds images
+	Audio    bool  // it holds sound
+	Files    bool  // it holds files
 	Tools    bool  // the client offers tools
 	UserText bool  // the last message is the user's and holds text
 

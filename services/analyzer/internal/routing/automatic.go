@@ -1,12 +1,15 @@
 package routing
 
-import "hydrallm/shared/contract"
+import (
+	"hydrallm/shared/contract"
+	"hydrallm/shared/modelindex"
+)
 
 // automatic applies the rules of section 4.2 to a request that leaves everything to the gateway.
 func (c *choice) automatic() (contract.Decision, error) {
-	if c.Images {
-		if d, ok := c.vision(); ok {
-			return d, nil
+	if c.Needs.Any(contract.FeaturesMedia) {
+		if p := c.byMedia(); p != nil {
+			return at(p, c.model(p), contract.ReasonImagePresent), nil
 		}
 	}
 	p, reason := c.bySize()
@@ -16,42 +19,41 @@ func (c *choice) automatic() (contract.Decision, error) {
 	return at(p, c.model(p), reason), nil
 }
 
-// vision finds a model that takes images: the provider of large requests, else a provider or at last an agent that is known to have such a
-// model (C-25).
-func (c *choice) vision() (d contract.Decision, ok bool) {
-	if p := c.large; p != nil && c.usable(p) {
-		return at(p, c.model(p), contract.ReasonImagePresent), true
+// byMedia finds a place for a request with more than text: one that is known to take it, or else the provider of large requests unless it is
+// known not to. That one comes first, then the other providers, then the agents. Otherwise the size decides, among those of which it is
+// not known, and this gives nil.
+func (c *choice) byMedia() *place {
+	if p := c.large; p != nil && c.usable(p) && c.fit(p) == modelindex.Fits {
+		return p
 	}
 	for _, agents := range []bool{false, true} {
-		for _, p := range c.priority {
-			if p.agent != agents || !c.usable(p) {
-				continue
-			}
-			if m, ok := c.imageModel(p); ok {
-				return at(p, m.ID, contract.ReasonImagePresent), true
-			}
+		if p := first(c.priority, func(p *place) bool { return p.agent == agents && c.usable(p) && c.fit(p) == modelindex.Fits }); p != nil {
+			return p
 		}
 	}
-	return d, false
+	if p := c.large; p != nil && c.serves(p) {
+		return p
+	}
+	return nil
 }
 
 // bySize chooses by the estimated size (R-080..R-084). An agent is chosen only where the configuration names it, or nothing else is there
 // . It is nil when nothing is configured.
 func (c *choice) bySize() (p *place, reason string) {
 	small := c.Tokens < c.threshold
-	if !small && c.large != nil {
+	if !small && c.large != nil && c.fit(c.large) != modelindex.Unfit {
 		return c.large, contract.ReasonTokenCount // even without a key: the dispatcher finds another
 	}
 	if small {
 		if p := c.nextFast(); p != nil {
 			return p, contract.ReasonTokenCount
 		}
-		if p := c.large; p != nil && c.usable(p) {
-			return p, contract.ReasonKeyAvailability
-		}
 	}
 	cloud := func(p *place) bool { return !p.agent }
-	if p := first(c.priority, func(p *place) bool { return cloud(p) && c.usable(p) }); p != nil {
+	if p := first(c.priority, func(p *place) bool { return cloud(p) && c.serves(p) }); p != nil {
+		return p, contract.ReasonKeyAvailability
+	}
+	if p := c.large; p != nil && c.serves(p) {
 		return p, contract.ReasonKeyAvailability
 	}
 	// Nothing is usable: what the size asks for, since a key may be free again when the dispatcher looks.
@@ -74,7 +76,7 @@ func (c *choice) bySize() (p *place, reason string) {
 func (c *choice) nextFast() *place {
 	var usable uint64
 	for _, p := range c.fast {
-		if c.usable(p) {
+		if c.serves(p) {
 			usable++
 		}
 	}
@@ -83,7 +85,7 @@ func (c *choice) nextFast() *place {
 	}
 	skip := (c.turn.Add(1) - 1) % usable
 	for _, p := range c.fast {
-		if !c.usable(p) {
+		if !c.serves(p) {
 			continue
 		}
 		if skip == 0 {

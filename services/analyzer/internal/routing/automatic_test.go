@@ -19,7 +19,9 @@ var open = contract.ProviderState{Keys: map[string]int{contract.TierFree: 2}, Op
 func TestAutomatic(t *testing.T) {
 	t.Parallel()
 	none, premium := keys(), keys(contract.TierFree, contract.TierPremium)
-	sees := func(id, tier string) modelindex.Model { return modelindex.Model{ID: id, Tier: tier, Images: true} }
+	sees := func(id, tier string) modelindex.Model {
+		return modelindex.Model{ID: id, Tier: tier, Can: contract.FeatureImages}
+	}
 	reads := func(id, tier string) modelindex.Model { return modelindex.Model{ID: id, Tier: tier} }
 	tests := map[string]struct {
 		world  *world
@@ -71,7 +73,7 @@ func TestAutomatic(t *testing.T) {
 		"images, the default takes none":      {vendors().offer("gemini", reads("g-flash", "free"), sees("g-pro", "premium"), sees("g-eye", "free")), 5, true, "gemini [g-eye] image_present"},
 		"images, the default takes them":      {vendors().offer("gemini", sees("g-eye", "free"), sees("g-flash", "free")), 5, true, "gemini [g-flash] image_present"},
 		"images, only a premium one":          {vendors().offer("gemini", reads("g-flash", "free"), sees("g-pro", "premium")), 5, true, "gemini [g-pro] image_present premium"},
-		"images, an embedding model is none":  {vendors().offer("gemini", modelindex.Model{ID: "clip", Images: true, Embedding: true}, reads("g-flash", "free")), 5, true, "gemini [g-flash] image_present"},
+		"images, an embedding model is none":  {vendors().offer("gemini", modelindex.Model{ID: "clip", Can: contract.FeatureImages, Embedding: true}, reads("g-flash", "free")), 5, true, "gemini [g-flash] image_present"},
 		"images, another takes them":          {vendors().set(none, "gemini").offer("cerebras", reads("c", "free"), sees("c-eye", "free")), 5, true, "cerebras [c-eye] image_present"},
 		"images, another without a key":       {vendors().set(none, "gemini", "cerebras").offer("cerebras", sees("c-eye", "free")), 5, true, "groq [groq-default] token_count"},
 		"images, an agent takes them":         {vendors().set(open, "gemini").offer("ollama", reads("llama3", "free"), sees("llava", "free")), 5, true, "agent ollama [llava] image_present"},
@@ -87,18 +89,26 @@ func TestAutomatic(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := tt.world.decide(routing.Question{Operation: contract.Chat, Model: "auto", Tokens: tt.tokens, Images: tt.images})
+			d, err := tt.world.decide(routing.Question{Operation: contract.Chat, Model: "auto", Tokens: tt.tokens, Needs: needs(tt.images)})
 			requireDecision(t, tt.want, d, err)
-			require.Equal(t, tt.images, d.Images, "the dispatcher must know of images that nobody takes")
+			require.Equal(t, needs(tt.images), d.Needs, "the dispatcher must know of images that nobody takes")
 			require.Equal(t, tt.tokens, d.Tokens)
 		})
 	}
 }
 
+// needs are those of a request with images.
+func needs(images bool) contract.Features {
+	if images {
+		return contract.FeatureImages
+	}
+	return 0
+}
+
 // inside a provider the model is chosen by the tiers of its keys; the provider stays, whatever its state.
 func TestInsideAProvider(t *testing.T) {
 	t.Parallel()
-	eye := modelindex.Model{ID: "g-eye", Tier: contract.TierFree, Images: true}
+	eye := modelindex.Model{ID: "g-eye", Tier: contract.TierFree, Can: contract.FeatureImages}
 	tests := map[string]struct {
 		world  *world
 		model  string
@@ -116,7 +126,7 @@ func TestInsideAProvider(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d, err := tt.world.decide(routing.Question{Operation: contract.Chat, Model: tt.model, Images: tt.images, Tokens: 9000})
+			d, err := tt.world.decide(routing.Question{Operation: contract.Chat, Model: tt.model, Needs: needs(tt.images), Tokens: 9000})
 			requireDecision(t, tt.want, d, err)
 		})
 	}
@@ -131,7 +141,7 @@ func TestNothingForAutomaticRouting(t *testing.T) {
 		"the others are not configured": vendors().without("gemini", "groq", "cerebras", "ollama", "opencode"),
 	} {
 		for _, images := range []bool{false, true} {
-			_, err := w.decide(routing.Question{Model: "auto", Images: images})
+			_, err := w.decide(routing.Question{Model: "auto", Needs: needs(images)})
 			f := fault.From(err)
 			require.Equal(t, fault.Failed, f.Kind, name)
 			require.Equal(t, 503, f.Status())
@@ -147,7 +157,7 @@ func TestFastProvidersAlternate(t *testing.T) {
 	w := vendors()
 	var got []string
 	for range 4 {
-		for _, q := range []routing.Question{{Model: "auto"}, {Model: "auto", Tokens: 9000}, {Model: "groq/x"}, {Model: "auto", Images: true}} {
+		for _, q := range []routing.Question{{Model: "auto"}, {Model: "auto", Tokens: 9000}, {Model: "groq/x"}, {Model: "auto", Needs: contract.FeatureImages}} {
 			d, err := w.decide(q)
 			require.NoError(t, err)
 			if q.Model == "auto" && d.Reason == contract.ReasonTokenCount && q.Tokens == 0 {
@@ -201,7 +211,7 @@ func TestStateIsNotTouched(t *testing.T) {
 	r := routing.New(&w.cfg)
 	for _, model := range []string{"auto", "gemini/auto", "gpt-4o", "nothing", "ollama-x", "groq"} {
 		for _, images := range []bool{false, true} {
-			_, _ = r.Decide(routing.Question{Model: model, Images: images}, w.state, &w.turn)
+			_, _ = r.Decide(routing.Question{Model: model, Needs: needs(images)}, w.state, &w.turn)
 		}
 	}
 	require.Equal(t, untouched.state, w.state)

@@ -8,46 +8,56 @@ import (
 	"hydrallm/shared/modelindex"
 )
 
-// model chooses the model of a place for a request that names none: by the tiers of its usable keys, and one that takes images when
-// they are needed and such a model is known. It is "" when nothing is known, and for agents, which find one themselves.
+// model chooses the model of a place for a request that names none: by the tiers of its usable keys, and one that has what the request
+// needs, else one that may have it. It is "" when nothing is known, and for agents, which find one themselves, unless it is known
+// which of theirs takes more than text.
 func (c *choice) model(p *place) string {
-	if c.Images {
-		if m, ok := c.imageModel(p); ok {
+	if p.agent {
+		m, _ := c.suited(p, modelindex.Fits)
+		if !c.Needs.Any(contract.FeaturesMedia) {
+			return ""
+		}
+		return m.ID
+	}
+	for _, worst := range [...]modelindex.Fit{modelindex.Fits, modelindex.MayFit, modelindex.Unfit} {
+		if m, ok := c.suited(p, worst); ok {
 			return m.ID
 		}
 	}
-	if p.agent {
-		return ""
-	}
-	m, _ := c.Book.Default(p.id, p.defaults, c.Providers[p.id].Premium(), nil)
-	return m.ID
+	return ""
 }
 
-// imageModel gives a model of the place that is known to take images: the one that it would have anyway, else the first of the wanted tier,
-// then the first.
-func (c *choice) imageModel(p *place) (modelindex.Model, bool) {
-	premium := c.Providers[p.id].Premium()
-	if !p.agent {
-		if m, ok := c.Book.Default(p.id, p.defaults, premium, nil); ok && m.Images {
-			return m, true
-		}
+// suited gives the model that a place would have, among those that are no worse than this for what the request needs.
+func (c *choice) suited(p *place, worst modelindex.Fit) (modelindex.Model, bool) {
+	return c.Book.Default(p.id, p.defaults, c.Providers[p.id].Premium(), func(m modelindex.Model) bool {
+		return m.Fit(c.Needs) > worst
+	})
+}
+
+// fit says how well the best model of a place suits what the request needs. Where none is known, everything may be.
+func (c *choice) fit(p *place) modelindex.Fit {
+	if c.Needs == 0 {
+		return modelindex.Fits
 	}
 	l, _ := c.Book.Listing(p.id)
-	var found modelindex.Model
-	var ok bool
+	best, found := modelindex.Unfit, false
 	for _, m := range l.Models {
-		if !m.Images || m.Embedding {
+		if m.Embedding {
 			continue
 		}
-		if (m.Tier == contract.TierPremium) == premium {
-			return m, true
-		}
-		if !ok {
-			found, ok = m, true
+		found = true
+		if best = min(best, m.Fit(c.Needs)); best == modelindex.Fits {
+			break
 		}
 	}
-	return found, ok
+	if !found {
+		return modelindex.MayFit
+	}
+	return best
 }
+
+// serves says whether a place can be used for the request, as far as is known.
+func (c *choice) serves(p *place) bool { return c.usable(p) && c.fit(p) != modelindex.Unfit }
 
 // premium says whether a model of a provider is of the premium tier, as far as is known.
 func (c *choice) premium(provider, model string) bool {

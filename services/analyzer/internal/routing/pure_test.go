@@ -54,7 +54,7 @@ func anyWorld(seed uint64) *world {
 		if r.IntN(2) == 0 {
 			l := modelindex.Listing{Provider: id}
 			for _, m := range some(r, someModels) {
-				l.Models = append(l.Models, modelindex.Model{ID: m, Tier: pick(r, tiers), Images: r.IntN(3) == 0, Embedding: m == "embed"})
+				l.Models = append(l.Models, modelindex.Model{ID: m, Tier: pick(r, tiers), Can: contract.Features(r.IntN(32)), Cannot: contract.Features(r.IntN(32)), Embedding: m == "embed"})
 			}
 			listings = append(listings, l)
 		}
@@ -99,7 +99,7 @@ func checkDecision(t *testing.T, w *world, q routing.Question, d contract.Decisi
 	p := w.cfg.Providers[i]
 	agent := slices.Contains([]string{"ollama", "opencode", "openclaw"}, p.ID) || p.Dialect == "ollama"
 	require.Equal(t, agent, d.Agent != "")
-	require.Equal(t, [...]any{q.Images, q.Search, q.Tokens}, [...]any{d.Images, d.Search, d.Tokens})
+	require.Equal(t, [...]any{q.Needs, q.Search, q.Tokens}, [...]any{d.Needs, d.Search, d.Tokens})
 	if d.PinModel {
 		require.NotEmpty(t, d.Model)
 		require.Equal(t, contract.ReasonModelHint, d.Reason)
@@ -122,7 +122,7 @@ func FuzzDecide(f *testing.F) {
 		f.Add(uint64(i), name, int64(i*20), i%2 == 0, i%3 == 0)
 	}
 	f.Fuzz(func(t *testing.T, seed uint64, model string, tokens int64, images, embeddings bool) {
-		checkPure(t, seed, routing.Question{Operation: operation(embeddings), Model: model, Tokens: tokens, Images: images, Search: images})
+		checkPure(t, seed, routing.Question{Operation: operation(embeddings), Model: model, Tokens: tokens, Needs: needs(images), Search: images})
 	})
 }
 
@@ -156,7 +156,7 @@ func TestDecisionsAreSound(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		for i, name := range someNames {
-			q := routing.Question{Operation: operation(i%7 == 3), Model: name, Tokens: int64(seed % 200), Images: (seed+uint64(i))%3 == 0}
+			q := routing.Question{Operation: operation(i%7 == 3), Model: name, Tokens: int64(seed % 200), Needs: contract.Features((seed + uint64(i)) % 32)}
 			checkPure(t, seed, q)
 		}
 	}
@@ -174,7 +174,7 @@ func BenchmarkDecide(b *testing.B) {
 	w.offer("cerebras", many...)
 	r := routing.New(&w.cfg)
 	for name, q := range map[string]routing.Question{
-		"configured": {Model: "model-500"}, "auto": {Model: "auto"}, "large": {Model: "auto", Tokens: 9000}, "images": {Model: "auto", Images: true},
+		"configured": {Model: "model-500"}, "auto": {Model: "auto"}, "large": {Model: "auto", Tokens: 9000}, "images": {Model: "auto", Needs: contract.FeatureImages},
 		"strict": {Model: "groq/Some-Model"}, "alias": {Model: "gpt-4o"}, "discovered": {Model: "vendor-7/model-7"}, "keyword": {Model: "llama-3.3-70b"},
 		"unknown": {Model: "no-such-model"},
 	} {

@@ -16,10 +16,10 @@ import (
 // Question is what routing wants to know of a request.
 type Question struct {
 	Operation contract.Operation
-	Model     string // the name as the client sent it; "" is automatic
-	Tokens    int64  // estimated size
-	Images    bool   // it holds images
-	Search    bool   // the client asks for a web search; it never decides where a request goes
+	Model     string            // the name as the client sent it; "" is automatic
+	Tokens    int64             // estimated size
+	Needs     contract.Features // of a model
+	Search    bool              // the client asks for a web search; it never decides where a request goes
 }
 
 // State is what is known of the providers at the moment of a decision.
@@ -149,7 +149,7 @@ func (r *Router) Decide(q Question, s State, turn *atomic.Uint64) (contract.Deci
 			return d, err
 		}
 	}
-	d.Images, d.Search, d.Tokens = q.Images, q.Search, q.Tokens
+	d.Needs, d.Search, d.Tokens = q.Needs, q.Search, q.Tokens
 	if !d.Configured {
 		d.Premium = c.premium(d.Provider, d.Model)
 	}

@@ -190,13 +190,13 @@ func TestConfiguredNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var turn atomic.Uint64
-			d, err := r.Decide(routing.Question{Operation: contract.Chat, Model: tt.model, Images: true, Tokens: 5}, routing.State{}, &turn)
+			d, err := r.Decide(routing.Question{Operation: contract.Chat, Model: tt.model, Needs: contract.FeatureImages, Tokens: 5}, routing.State{}, &turn)
 			if tt.shown != "" {
 				requireNotFound(t, err, "`"+tt.shown+"`")
 				return
 			}
 			require.NoError(t, err)
-			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true, Images: true, Tokens: 5}
+			want := contract.Decision{Model: tt.model, Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true, Needs: contract.FeatureImages, Tokens: 5}
 			require.Equal(t, want, d)
 		})
 	}
@@ -205,10 +205,10 @@ func TestConfiguredNames(t *testing.T) {
 // R-092, R-093: the decision carries what was measured, and the reason is true.
 func TestDecisionCarriesTheQuestion(t *testing.T) {
 	t.Parallel()
-	d, err := vendors().decide(routing.Question{Operation: contract.Chat, Model: "groq/x", Tokens: 77, Images: true, Search: true})
+	d, err := vendors().decide(routing.Question{Operation: contract.Chat, Model: "groq/x", Tokens: 77, Needs: contract.FeatureImages, Search: true})
 	require.NoError(t, err)
 	require.Equal(t, contract.Decision{
-		Provider: "groq", Model: "x", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Images: true, Search: true, Tokens: 77,
+		Provider: "groq", Model: "x", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Needs: contract.FeatureImages, Search: true, Tokens: 77,
 	}, d)
 	d, err = vendors().decide(routing.Question{Operation: contract.Chat, Model: "auto", Tokens: 9000, Search: true})
 	require.NoError(t, err)

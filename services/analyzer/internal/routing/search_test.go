@@ -15,7 +15,7 @@ func TestSearchDecidesNothing(t *testing.T) {
 	for _, model := range []string{"auto", "groq/auto", "groq/x", "gpt-4o", "gemini-1.5-pro", "ollama", "my-gpt", "opencode/x"} {
 		for _, tokens := range []int64{1, 8191, 8192} {
 			for _, images := range []bool{false, true} {
-				q := routing.Question{Operation: contract.Chat, Model: model, Tokens: tokens, Images: images}
+				q := routing.Question{Operation: contract.Chat, Model: model, Tokens: tokens, Needs: needs(images)}
 				plain, err := vendors().decide(q)
 				require.NoError(t, err)
 				q.Search = true

@@ -136,7 +136,12 @@ func (a Answer) class(p *problem) Class {
 		if p.name == "NotFoundError" && strings.HasPrefix(p.message, "Session not found") {
 			return BadOutput // OpenCode forgot its session: a new one will do
 		}
+		if incapable(p.message) {
+			return Incapable
+		}
 		return Model
+	case http.StatusPreconditionFailed: // of the account, since a request has none
+		return suspended(p)
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusFailedDependency, http.StatusTooEarly, 498, statusClientClosed: // 498, 499: Groq's own
 		return Upstream
 	case http.StatusRequestEntityTooLarge:
@@ -169,10 +174,29 @@ func refused(p *problem) Class {
 	if c, ok := byOpening(p); ok {
 		return c
 	}
-	if tooLong(p.message) {
+	switch {
+	case tooLong(p.message):
 		return Size
+	case incapable(p.message):
+		return Incapable
+	case noModel(p):
+		return Model
 	}
 	return Client
+}
+
+// suspended is the class of a 412, with which some say that an account is closed.
+func suspended(p *problem) Class {
+	if c, ok := coded(p); ok {
+		return c
+	}
+	switch {
+	case containsAny(p.message, "spending", "spend limit", "billing", "balance", "credit", "quota"):
+		return Quota
+	case containsAny(p.message, "suspended", "disabled", "deactivated", "restricted"):
+		return Auth
+	}
+	return Upstream
 }
 
 func coded(p *problem) (Class, bool) {
@@ -196,6 +220,8 @@ func (a Answer) forbidden(p *problem) Class {
 		return Upstream // a challenge page of a CDN
 	case p.obj.Get("metadata.reasons").Exists(), p.obj.Get("metadata.flagged_input").Exists():
 		return Client // moderation of the prompt
+	case containsAny(p.message, "key limit exceeded"):
+		return Quota // OpenRouter: the budget of the key
 	case p.reason() == "API_KEY_INVALID", p.reason() == "CONSUMER_SUSPENDED",
 		containsAny(p.message, "reported as leaked", "has been suspended"):
 		return Auth

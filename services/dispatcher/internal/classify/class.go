@@ -21,6 +21,7 @@ const (
 	Client         Class = "client"         // the client's request is wrong
 	Size           Class = "size"           // the client's request is too large for this upstream
 	Untranslatable Class = "untranslatable" // the client's request can't be put to this upstream; another may take it
+	Incapable      Class = "incapable"      // the model can't do what the request needs, such as tools or images; another may
 	BadOutput      Class = "bad_output"     // the model failed at its own output; the same request may work next time
 	Cancelled      Class = "cancelled"      // the client left; nobody's failure
 )
@@ -33,7 +34,7 @@ func (c Class) Category() string {
 	switch c {
 	case Rate, Quota, Payment:
 		return "RESOURCE_EXHAUSTED"
-	case Client, Size, Untranslatable:
+	case Client, Size, Untranslatable, Incapable:
 		return "VALIDATION_ERROR"
 	case Upstream, BadOutput:
 		return "SERVICE_UNAVAILABLE"
@@ -96,7 +97,7 @@ func (c Class) Next(named bool) Step {
 		return Retry
 	case BadOutput:
 		return RetryOnce
-	case Payment, Model, Size, Untranslatable:
+	case Payment, Model, Size, Untranslatable, Incapable:
 		if named {
 			return Final
 		}
@@ -157,7 +158,7 @@ func of(c Class, reason string) Verdict {
 		v.Cooldown = QuotaCooldown
 	case Auth, Forbidden:
 		v.Cooldown = ForbiddenCooldown
-	case Success, Model, Client, Size, Untranslatable, BadOutput, Cancelled: // nobody's fault, or the client's: it must cost no key and move no breaker
+	case Success, Model, Client, Size, Untranslatable, Incapable, BadOutput, Cancelled: // nobody's fault, or the client's: it must cost no key and move no breaker
 	}
 	return v
 }

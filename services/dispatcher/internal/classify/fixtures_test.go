@@ -111,7 +111,7 @@ var rows = map[string]row{
 	"openrouter/error-429-free.json":        limited(Quota, time.Second, false), // the reset that it states is over
 	"openrouter/error-429-upstream.json":    {class: Upstream, perModel: true, breaker: true},
 	"openrouter/error-403-moderation.json":  clients(Client, 400, "Input flagged"), // 403 never reaches the client
-	"openrouter/error-404-endpoints.json":   missing(404, "No endpoints found that support tool use."),
+	"openrouter/error-404-endpoints.json":   clients(Incapable, 404, "No endpoints found that support tool use."),
 
 	"deepseek/stream-resource.sse":      upstream(),
 	"deepseek/error-402.json":           {class: Payment, cooldown: QuotaCooldown, status: 402, message: "Insufficient Balance"},

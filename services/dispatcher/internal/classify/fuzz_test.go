@@ -28,7 +28,7 @@ func FuzzOf(f *testing.F) {
 			t.Fatalf("message %q", v.Message)
 		}
 		switch v.Class {
-		case Client, Size, Model, BadOutput:
+		case Client, Size, Model, Incapable, BadOutput:
 			if v.Breaker || v.Cooldown != NoCooldown || v.Wait != 0 {
 				t.Fatalf("penalty for %+v", v)
 			}

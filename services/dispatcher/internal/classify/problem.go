@@ -17,7 +17,7 @@ type problem struct {
 	code    string // text code, never a bare HTTP status
 	typ     string
 	gstatus string // Google's status name, such as RESOURCE_EXHAUSTED
-	name    string // OpenCode's name of the error
+	name    string // OpenCode's name of the error, or the type of Amazon's
 	message string
 	param   string
 	obj     gjson.Result // the error object, for provider-specific details
@@ -133,6 +133,12 @@ func readProblem(body []byte) problem {
 	}
 	if p.found && p.status == 0 {
 		p.status = httpStatus(m.statusCode)
+	}
+	if kind := root.Get("__type").Str; kind != "" && p.name == "" {
+		p.found, p.name = true, kind[strings.LastIndexByte(kind, '#')+1:]
+		if p.message == "" {
+			p.message = text(root.Get("Message"))
+		}
 	}
 	return p
 }

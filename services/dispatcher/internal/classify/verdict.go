@@ -43,12 +43,12 @@ func (a Answer) perModel(c Class, p *problem) bool {
 	case Forbidden:
 		class, _ := byCode(specific, p)
 		region := class == Forbidden && p.gstatus == "FAILED_PRECONDITION" || strings.HasPrefix(p.code, "unsupported_country")
-		return !region && !strings.HasPrefix(p.message, "User location")
+		return !region && !strings.HasPrefix(p.message, "User location") && !ofAccount(p)
 	case Rate:
 		return a.limitsPerModel(p)
 	case Quota:
 		return perDay(p) && a.limitsPerModel(p) // money is the account's
-	case Success, Payment, Auth, Client, Size, Untranslatable, BadOutput, Cancelled:
+	case Success, Payment, Auth, Client, Size, Untranslatable, Incapable, BadOutput, Cancelled:
 	}
 	return false
 }
@@ -111,7 +111,7 @@ func (a Answer) publicStatus(c Class, p *problem) int {
 		return http.StatusNotFound
 	case Size:
 		return http.StatusRequestEntityTooLarge
-	case Success, Upstream, Rate, Quota, Auth, Forbidden, Client, Untranslatable, BadOutput, Cancelled:
+	case Success, Upstream, Rate, Quota, Auth, Forbidden, Client, Untranslatable, Incapable, BadOutput, Cancelled:
 	}
 	return http.StatusBadRequest
 }

@@ -136,7 +136,7 @@ func memberWait(v gjson.Result, unit time.Duration, now time.Time) hint {
 // phrases come before a duration or a moment in messages.
 var phrases = [...]string{
 	"again in ", "retry in ", "retry after ", "again after ", "again at ", "retry at ", "reset after ", "resets after ", "reset in ", "resets in ",
-	"reset at ", "resets at ", "available in ", "please wait ", "wait for ",
+	"reset at ", "resets at ", "available in ", "please wait ", "wait for ", "regain access on ",
 }
 
 // messageWait reads "try again in 7.66s", "retry in 1m2.5s", "try again in 850ms", "retry after 20 seconds", "will reset after 26h10m",
@@ -275,7 +275,7 @@ func until(value string, unit time.Duration, now time.Time) (d time.Duration, ok
 
 // parseTime reads the spellings of a moment; one without a zone is meant in UTC.
 func parseTime(value string) (time.Time, error) {
-	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05"} {
+	for _, layout := range [...]string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if at, err := time.Parse(layout, value); err == nil {
 			return at, nil
 		}

@@ -64,6 +64,7 @@ func TestStatedWait(t *testing.T) {
 		"message of days":     {nil, says("Your quota resets in 2 days, 3 hours and 4 minutes"), 51*time.Hour + 4*time.Minute},
 		"message an hour":     {nil, says("Try again in an hour."), time.Hour},
 		"message a date":      {nil, says("Limit reached, resets at " + at.Add(time.Hour).Format(time.RFC3339) + "."), time.Hour},
+		"message a day":       {nil, says("You will regain access on 2026-12-01 at 00:00 UTC."), 14 * time.Hour},
 		"message now":         {nil, says("Try again in 0s"), time.Second},
 		"message wait":        {nil, says("Slow down. Please wait 8 seconds before the next request"), 8 * time.Second},
 		"message second try":  {nil, says("Try again in a moment, or retry after 5s"), 5 * time.Second},
@@ -164,6 +165,29 @@ func TestWaitByClass(t *testing.T) {
 	// Reset headers come with every answer: they say nothing about an overload.
 	h = http.Header{"X-Ratelimit-Remaining-Requests": {"0"}, "X-Ratelimit-Reset-Requests": {"1h"}}
 	require.Zero(t, Of(Answer{Status: 503, Header: h}).Wait)
+}
+
+// R-434: a refusal of a valid key is for the model, unless it is about the account, the project or the region.
+func TestScopeOfRefusals(t *testing.T) {
+	t.Parallel()
+	google := func(message, reason string) string {
+		return `{"error":{"code":403,"message":"` + message + `","status":"PERMISSION_DENIED","details":[{"@type":"t","reason":"` + reason + `"}]}}`
+	}
+	for body, perModel := range map[string]bool{
+		google("Generative Language API has not been used in project 123 before or it is disabled.", "SERVICE_DISABLED"): false,
+		google("Requests to this API are blocked.", "API_KEY_SERVICE_BLOCKED"):                                           false,
+		google("m", "BILLING_DISABLED"): false,
+		`{"error":{"code":403,"message":"Your project has been denied access. Please contact support.","status":"PERMISSION_DENIED"}}`: false,
+		`{"error":{"message":"Key limit exceeded (daily limit).","code":403}}`:                                                         false,
+		`{"error":{"message":"Your organization has been disabled.","code":"x"}}`:                                                      false,
+		`{"error":{"message":"m","code":"unsupported_country_region_territory"}}`:                                                      false,
+		google("You do not have permission to access tuned model x", "IAM_PERMISSION_DENIED"):                                          true,
+		`{"error":{"message":"The project does not have access to the model x","type":"permission_error"}}`:                            true,
+	} {
+		v := Of(Answer{Status: http.StatusForbidden, Body: []byte(body)})
+		require.Equal(t, perModel, v.PerModel, body)
+		require.NotEqual(t, NoCooldown, v.Cooldown, body)
+	}
 }
 
 // The scope of a limit is the model where the provider counts so (R-161).

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 )
 
@@ -43,10 +44,13 @@ func (a asker) anthropic(ctx context.Context) ([]modelindex.Model, error) {
 	return f.all(), nil
 }
 
-// readAnthropic reads one model. All of them call tools and see images, unless the list says otherwise.
+// readAnthropic reads one model. All of them call tools, see images and read PDFs, unless the list says otherwise, and none hears.
 func readAnthropic(e gjson.Result) modelindex.Model {
-	return modelindex.Model{
+	m := modelindex.Model{
 		ID: e.Get("id").Str, Name: e.Get("display_name").Str, Window: tokens(e, "max_input_tokens"), Output: tokens(e, "max_tokens"),
-		Images: e.Get("capabilities.image_input.supported").Type != gjson.False, Tools: true,
 	}
+	m.Can, m.Cannot = features(e)
+	m.Can |= (contract.FeatureTools | contract.FeatureImages | contract.FeatureFiles) &^ m.Cannot
+	m.Cannot |= contract.FeatureAudio &^ m.Can
+	return m
 }

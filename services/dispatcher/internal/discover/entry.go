@@ -22,8 +22,8 @@ func readEntry(e gjson.Result) (m modelindex.Model, ok bool) {
 	m = modelindex.Model{
 		ID: text(e, "id", "key", "name", "model"), Name: text(e, "display_name", "displayName", "name"),
 		Window: window(e), Output: output(e),
-		Images: takes(e, "image"), Tools: callsTools(e),
 	}
+	m.Can, m.Cannot = features(e)
 	m.Embedding, ok = purpose(e, m.ID)
 	return m, ok
 }
@@ -73,27 +73,6 @@ func tokens(e gjson.Result, names ...string) int {
 	return 0
 }
 
-// takes says whether the provider states a kind of input beside text.
-func takes(e gjson.Result, kind string) bool {
-	for _, list := range [...]string{"architecture.input_modalities", "input_modalities", "modalities.input", "modalities"} {
-		if has(e.Get(list), kind) {
-			return true
-		}
-	}
-	in, _, _ := strings.Cut(e.Get("architecture.modality").Str, "->")
-	if strings.Contains(in, kind) {
-		return true
-	}
-	return anyTrue(e, "capabilities.vision", "capabilities.input."+kind, "capabilities."+kind+"_input", "capabilities."+kind+"_input.supported",
-		"supports_vision", "supports_images", "supports_image_input") || has(e.Get("capabilities"), "vision")
-}
-
-func callsTools(e gjson.Result) bool {
-	return has(e.Get("supported_parameters"), "tools") || has(e.Get("capabilities"), "tools") || has(e.Get("supported_features"), "tools") ||
-		anyTrue(e, "capabilities.function_calling", "capabilities.trained_for_tool_use", "capabilities.tools", "capabilities.tool_use",
-			"capabilities.toolcall", "tool_call", "supports_tools", "supports_function_calling")
-}
-
 // elsewhere are the types of models that answer other requests than chat and embeddings.
 var elsewhere = []string{"image", "audio", "video", "moderation", "rerank", "reranker", "transcription", "transcribe", "tts", "stt", "speech"}
 
@@ -124,8 +103,4 @@ func purpose(e gjson.Result, id string) (embedding, ok bool) {
 // has says whether a value is an array that holds the word.
 func has(list gjson.Result, word string) bool {
 	return list.IsArray() && slices.ContainsFunc(list.Array(), func(v gjson.Result) bool { return strings.EqualFold(v.Str, word) })
-}
-
-func anyTrue(e gjson.Result, names ...string) bool {
-	return slices.ContainsFunc(names, func(name string) bool { return e.Get(name).Type == gjson.True })
 }

@@ -27,14 +27,16 @@ var recorded = map[string]struct {
 		source: discover.Source{Dialect: "anthropic", URL: "https://h"},
 		files:  map[string]string{"/v1/models": "anthropic/models-list.json"},
 		want: []modelindex.Model{{
-			ID: "beta-1", Name: "Beta 1", Tier: contract.TierUnknown, Window: 1_000_000, Output: 128_000, Images: true, Tools: true,
+			ID: "beta-1", Name: "Beta 1", Tier: contract.TierUnknown, Window: 1_000_000, Output: 128_000,
+			Can: contract.FeatureImages | contract.FeatureFiles | contract.FeatureTools, Cannot: contract.FeatureAudio,
 		}},
 	},
 	"anthropic with the version in its address": {
 		source: discover.Source{Dialect: "anthropic", URL: "https://h/v1"},
 		files:  map[string]string{"/v1/models": "anthropic/models-list.json"},
 		want: []modelindex.Model{{
-			ID: "beta-1", Name: "Beta 1", Tier: contract.TierUnknown, Window: 1_000_000, Output: 128_000, Images: true, Tools: true,
+			ID: "beta-1", Name: "Beta 1", Tier: contract.TierUnknown, Window: 1_000_000, Output: 128_000,
+			Can: contract.FeatureImages | contract.FeatureFiles | contract.FeatureTools, Cannot: contract.FeatureAudio,
 		}},
 	},
 	"gemini, whose compatible list has no windows": {
@@ -43,7 +45,7 @@ var recorded = map[string]struct {
 			"/v1beta/openai/models": "gemini/models-list.json", "/v1beta/models": "gemini-native/models-list.json",
 		},
 		want: []modelindex.Model{
-			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree, Window: 1_048_576, Output: 65_536},
+			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree, Window: 1_048_576, Output: 65_536, Can: contract.FeatureThinking},
 			{ID: "gamma-embed", Name: "Gamma Embed", Tier: contract.TierFree, Window: 2048, Output: 1, Embedding: true},
 		},
 	},
@@ -58,7 +60,7 @@ var recorded = map[string]struct {
 		source: discover.Source{Dialect: "gemini", URL: "https://h/v1beta"},
 		files:  map[string]string{"/v1beta/models": "gemini-native/models-list.json"},
 		want: []modelindex.Model{
-			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree, Window: 1_048_576, Output: 65_536},
+			{ID: "gamma-flash", Name: "Gamma Flash", Tier: contract.TierFree, Window: 1_048_576, Output: 65_536, Can: contract.FeatureThinking},
 			{ID: "gamma-embed", Name: "Gamma Embed", Tier: contract.TierFree, Window: 2048, Output: 1, Embedding: true},
 		},
 	},
@@ -76,7 +78,8 @@ var recorded = map[string]struct {
 		source: discover.Source{Vendor: "openrouter", Dialect: "openai", URL: "https://h/api/v1"},
 		files:  map[string]string{"/api/v1/models": "openrouter/models-list.json", "/api/v1/key": "openrouter/key.json"},
 		want: []modelindex.Model{{
-			ID: "vendor/zeta-1", Name: "Vendor: Zeta 1", Tier: contract.TierUnknown, Window: 131_072, Output: 32_768, Images: true, Tools: true,
+			ID: "vendor/zeta-1", Name: "Vendor: Zeta 1", Tier: contract.TierUnknown, Window: 131_072, Output: 32_768,
+			Can: contract.FeatureImages | contract.FeatureTools | contract.FeatureThinking, Cannot: contract.FeatureAudio,
 		}},
 	},
 	"deepseek": {
@@ -88,23 +91,23 @@ var recorded = map[string]struct {
 		source: discover.Source{Vendor: "mistral", Dialect: "openai", URL: "https://h/v1"},
 		files:  map[string]string{"/v1/models": "mistral/models-list.json"},
 		want: []modelindex.Model{
-			{ID: "theta-small", Tier: contract.TierUnknown, Window: 262_144, Images: true, Tools: true},
-			{ID: "theta-small-latest", Name: "theta-small", Tier: contract.TierUnknown, Window: 262_144, Images: true, Tools: true},
+			{ID: "theta-small", Tier: contract.TierUnknown, Window: 262_144, Can: contract.FeatureImages | contract.FeatureTools},
+			{ID: "theta-small-latest", Name: "theta-small", Tier: contract.TierUnknown, Window: 262_144, Can: contract.FeatureImages | contract.FeatureTools},
 		},
 	},
 	"ollama": {
 		source: discover.Source{Dialect: "ollama", URL: "http://h/v1"},
 		files:  map[string]string{"/api/tags": "ollama/tags.json", "/api/show": "ollama/show.json", "/v1/models": "openai/models-list.json"},
 		want: []modelindex.Model{
-			{ID: "kappa:8b", Tier: contract.TierFree, Window: 131_072, Tools: true},
-			{ID: "bge-m3:latest", Tier: contract.TierFree, Window: 131_072, Tools: true, Embedding: true}, // described by the sample of another model
+			{ID: "kappa:8b", Tier: contract.TierFree, Window: 131_072, Can: contract.FeatureTools, Cannot: contract.FeaturesMedia | contract.FeatureThinking},
+			{ID: "bge-m3:latest", Tier: contract.TierFree, Window: 131_072, Can: contract.FeatureTools, Cannot: contract.FeaturesMedia | contract.FeatureThinking, Embedding: true}, // described by the sample of another model
 		},
 	},
 	"ollama that can't be asked about a model": {
 		source: discover.Source{Dialect: "ollama", URL: "http://h/v1"},
 		files:  map[string]string{"/api/tags": "ollama/tags.json"},
 		want: []modelindex.Model{
-			{ID: "kappa:8b", Tier: contract.TierFree, Window: 131_072, Tools: true},
+			{ID: "kappa:8b", Tier: contract.TierFree, Window: 131_072, Can: contract.FeatureTools, Cannot: contract.FeaturesMedia | contract.FeatureThinking},
 			{ID: "bge-m3:latest", Tier: contract.TierFree, Embedding: true},
 		},
 	},
@@ -116,12 +119,12 @@ var recorded = map[string]struct {
 	"llama.cpp, whose slots are smaller than the model": {
 		source: discover.Source{Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "llamacpp/models-list.json", "/props": "llamacpp/props.json"},
-		want:   []modelindex.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 8192}},
+		want:   []modelindex.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 8192, Cannot: contract.FeatureImages | contract.FeatureAudio}},
 	},
 	"llama.cpp without properties": {
 		source: discover.Source{Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/v1/models": "llamacpp/models-list.json"},
-		want:   []modelindex.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 131_072}},
+		want:   []modelindex.Model{{ID: "lambda.gguf", Tier: contract.TierUnknown, Window: 131_072, Cannot: contract.FeatureImages | contract.FeatureAudio}},
 	},
 	"vllm": {
 		source: discover.Source{Dialect: "openai", URL: "http://h/v1"},
@@ -132,7 +135,7 @@ var recorded = map[string]struct {
 		source: discover.Source{Vendor: "lmstudio", Dialect: "openai", URL: "http://h/v1"},
 		files:  map[string]string{"/api/v1/models": "lmstudio/models-v1.json"},
 		want: []modelindex.Model{
-			{ID: "org/nu-20b", Name: "Nu 20B", Tier: contract.TierFree, Window: 16_384, Tools: true},
+			{ID: "org/nu-20b", Name: "Nu 20B", Tier: contract.TierFree, Window: 16_384, Can: contract.FeatureTools, Cannot: contract.FeatureImages},
 			{ID: "text-emb", Name: "Emb", Tier: contract.TierFree, Window: 2048, Embedding: true},
 		},
 	},

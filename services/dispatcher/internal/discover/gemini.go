@@ -6,6 +6,8 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	family "hydrallm/services/dispatcher/internal/dialect/gemini"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 )
 
@@ -59,9 +61,11 @@ func (a asker) gemini(ctx context.Context, base string) ([]modelindex.Model, err
 
 // readGemini reads one model, unless it makes neither text nor vectors.
 func readGemini(e gjson.Result) (modelindex.Model, bool) {
-	m := google(modelindex.Model{
+	m := modelindex.Model{
 		ID: e.Get("name").Str, Name: e.Get("displayName").Str, Window: tokens(e, "inputTokenLimit"), Output: tokens(e, "outputTokenLimit"),
-	})
+	}
+	m.Can, m.Cannot = features(e)
+	m = google(m)
 	methods := e.Get("supportedGenerationMethods")
 	if !methods.IsArray() || has(methods, "generateContent") {
 		return m, true
@@ -70,11 +74,15 @@ func readGemini(e gjson.Result) (modelindex.Model, bool) {
 	return m, m.Embedding
 }
 
-// google takes the id as clients write it, and adds what Google's lists do not tell: all Gemini models see images and call functions.
+// google takes the id as clients write it, and adds what Google's lists do not tell: all Gemini models take every kind of media and call functions.
 func google(m modelindex.Model) modelindex.Model {
 	m.ID = strings.TrimPrefix(m.ID, "models/")
-	if strings.HasPrefix(m.ID, "gemini-") && !embeds(m.ID) {
-		m.Images, m.Tools = true, true
+	switch {
+	case embeds(m.ID):
+	case strings.HasPrefix(m.ID, "gemini-"):
+		m.Can |= (contract.FeaturesMedia | contract.FeatureTools) &^ m.Cannot
+	case !family.FamilyOf(m.ID).Calls():
+		m.Cannot |= (contract.FeatureTools | contract.FeatureThinking) &^ m.Can
 	}
 	return m
 }

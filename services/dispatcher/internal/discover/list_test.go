@@ -14,6 +14,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/discover"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 )
 
@@ -235,8 +236,8 @@ func TestOpenCode(t *testing.T) {
 	const models = `{"a-1":{"id":"a-1","name":"A 1","limit":{"context":1000,"output":100},"tool_call":true},` +
 		`"b/2":{"id":"b/2","name":"B 2","limit":{"context":2000,"output":200},"attachment":true,"modalities":{"input":["text","image"],"output":["text"]}}}`
 	want := []modelindex.Model{
-		{ID: "acme/b/2", Name: "B 2", Window: 2000, Output: 200, Images: true},
-		{ID: "acme/a-1", Name: "A 1", Window: 1000, Output: 100, Tools: true},
+		{ID: "acme/b/2", Name: "B 2", Window: 2000, Output: 200, Can: contract.FeatureImages, Cannot: contract.FeatureAudio},
+		{ID: "acme/a-1", Name: "A 1", Window: 1000, Output: 100, Can: contract.FeatureTools},
 	}
 	t.Run("configured", func(t *testing.T) {
 		t.Parallel()
@@ -289,7 +290,7 @@ func TestOllamaIsAskedAboutSomeModels(t *testing.T) {
 	}), discover.Source{Dialect: "ollama", URL: "http://h/v1"}, "")
 	require.NoError(t, err)
 	require.Len(t, models, 299)
-	require.Equal(t, modelindex.Model{ID: "m0:latest", Window: 4096}, models[0])
+	require.Equal(t, modelindex.Model{ID: "m0:latest", Window: 4096, Cannot: contract.FeaturesMedia | contract.FeatureTools | contract.FeatureThinking}, models[0])
 	require.NotContains(t, ids(models), "m7:latest")
 	require.Equal(t, 200, asked)
 	require.LessOrEqual(t, most, 4)
@@ -307,6 +308,6 @@ func TestLMStudioIsRecognized(t *testing.T) {
 	}), plain, "")
 	require.NoError(t, err)
 	require.Equal(t, []modelindex.Model{
-		{ID: "org/nu-20b", Name: "Nu 20B", Window: 16_384, Tools: true}, {ID: "text-emb", Name: "Emb", Window: 2048, Embedding: true}, {ID: "other"},
+		{ID: "org/nu-20b", Name: "Nu 20B", Window: 16_384, Can: contract.FeatureTools, Cannot: contract.FeatureImages}, {ID: "text-emb", Name: "Emb", Window: 2048, Embedding: true}, {ID: "other"},
 	}, models)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/openai/rawjson"
 )
@@ -55,7 +56,11 @@ func describe(m *modelindex.Model, e gjson.Result) bool {
 		return true
 	}
 	chat := has(can, "completion")
-	m.Images, m.Tools, m.Embedding = has(can, "vision"), has(can, "tools"), has(can, "embedding") && !chat
+	m.Can, m.Embedding = 0, has(can, "embedding") && !chat
+	for _, word := range can.Array() {
+		m.Can |= words[word.Str]
+	}
+	m.Cannot = (contract.FeaturesMedia | contract.FeatureTools | contract.FeatureThinking) &^ m.Can // it tells all
 	return chat || m.Embedding
 }
 

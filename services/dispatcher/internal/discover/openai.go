@@ -100,8 +100,8 @@ func complete(models, more []modelindex.Model) {
 		if models[i].Name == "" {
 			models[i].Name = m.Name
 		}
-		models[i].Images = models[i].Images || m.Images
-		models[i].Tools = models[i].Tools || m.Tools
+		models[i].Can |= m.Can
+		models[i].Cannot = (models[i].Cannot | m.Cannot) &^ models[i].Can
 		models[i].Embedding = models[i].Embedding || m.Embedding
 	}
 }

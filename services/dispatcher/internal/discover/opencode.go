@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 )
 
@@ -50,7 +51,13 @@ func addOpenCode(f *found, provider gjson.Result, standard string, first bool) {
 		m, ok := readEntry(e)
 		if ok && id != "" && (id == standard) == first {
 			m.ID, m.Name = prefix+id, text(e, "name")
-			m.Images = m.Images || e.Get("attachment").Bool()
+			switch stated(e.Get("attachment")) {
+			case gjson.True:
+				m.Can |= contract.FeatureImages
+			case gjson.False:
+				m.Cannot |= contract.FeatureImages
+			default:
+			}
 			f.add(m)
 		}
 		return !f.full()

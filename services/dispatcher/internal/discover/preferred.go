@@ -14,8 +14,9 @@ var families = []string{"llama", "qwen", "mistral", "gemma", "phi", "deepseek", 
 
 // Preferred gives the model that an agent is asked for: the requested one if it was discovered and can chat, else one of the
 // preferred families, else the first that can chat, else a name that may be right. The tag "latest" makes no difference. The id comes in
-// the spelling of the provider (B-14); requested may be empty.
-func Preferred(models []modelindex.Model, requested string) (id string) {
+// the spelling of the provider (B-14); requested may be empty. ok is false for the
+// name that is only a guess.
+func Preferred(models []modelindex.Model, requested string) (id string, ok bool) {
 	chatting := func(accept func(id string) bool) (string, bool) {
 		for _, m := range models {
 			if !m.Embedding && chats(m.ID) && accept(m.ID) {
@@ -30,19 +31,19 @@ func Preferred(models []modelindex.Model, requested string) (id string) {
 			func(id string) bool { return strings.EqualFold(untagged(id), untagged(requested)) },
 		} {
 			if id, ok := chatting(same); ok {
-				return id
+				return id, true
 			}
 		}
 	}
 	for _, family := range families {
 		if id, ok := chatting(func(id string) bool { return ofFamily(id, family) }); ok {
-			return id
+			return id, true
 		}
 	}
 	if id, ok := chatting(func(string) bool { return true }); ok {
-		return id
+		return id, true
 	}
-	return lastResort
+	return lastResort, false
 }
 
 func untagged(id string) string { return strings.TrimSuffix(strings.ToLower(id), ":latest") }

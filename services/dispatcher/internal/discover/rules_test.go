@@ -142,7 +142,8 @@ func TestPreferred(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, tt.want, discover.Preferred(models(tt.have...), tt.requested))
+			id, _ := discover.Preferred(models(tt.have...), tt.requested)
+			require.Equal(t, tt.want, id)
 		})
 	}
 }

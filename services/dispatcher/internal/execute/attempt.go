@@ -182,6 +182,9 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 	if a.link.NoImages {
 		body, a.omitted = compat.WithoutImages(body)
 	}
+	if a.link.NoEffort {
+		body = rawjson.AppendDelete(nil, body, "reasoning_effort")
+	}
 	header := c.Header.Clone()
 	if header == nil {
 		header = http.Header{}
@@ -210,7 +213,7 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 
 // head gives the status line and headers that disclose who answered.
 func (a *attempt) head(contentType string) contract.Head {
-	return contract.Head{Status: http.StatusOK, Header: append([][2]string{
+	head := contract.Head{Status: http.StatusOK, Header: append([][2]string{
 		{"Content-Type", contentType},
 		{"X-Gateway-Provider", a.shownProvider()},
 		{"X-Gateway-Upstream", a.link.Channel.ID},
@@ -218,6 +221,10 @@ func (a *attempt) head(contentType string) contract.Head {
 		{"X-Gateway-Attempts", strconv.Itoa(len(a.run.record.Attempts) + 1)},
 		{"X-Routing-Reason", contract.ShowReason(a.reason())},
 	}, a.run.passed...)}
+	if a.omitted > 0 {
+		head.Header = append(head.Header, [2]string{"X-Gateway-Warning", omittedWarning})
+	}
+	return head
 }
 
 // begin notes that the client has a status line from here on.

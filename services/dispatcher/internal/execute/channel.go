@@ -43,7 +43,8 @@ type Link struct {
 
 	Premium    bool // the model wants a premium key
 	Large      bool // serves requests that are too large for others (C-26)
-	NoImages   bool // images are replaced by a text (C-25)
+	NoImages   bool // it is known to take no images: they are replaced by a text (C-25)
+	NoEffort   bool // it is known not to think: reasoning_effort is left out
 	LastResort bool // the last resort: it has no breaker, and may be called when the hop budget is used up
 }
 

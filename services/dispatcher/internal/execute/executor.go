@@ -47,6 +47,8 @@ type Planner interface {
 	Plan(d *contract.Decision, stream bool) (*Chain, error)
 	// Absent notes that a provider turned out not to have a model that nobody asked for by name (C-43).
 	Absent(provider, model string)
+	// Lacks notes that such a model refused a request for what it needs, such as tools.
+	Lacks(provider, model string, needs contract.Features)
 }
 
 // Secrets removes known keys from text that leaves the gateway.

@@ -76,7 +76,7 @@ func TestRecordedFailures(t *testing.T) {
 // gateway's affair stays its own.
 func TestRecordedFailuresOfNamedModels(t *testing.T) {
 	t.Parallel()
-	passes := map[classify.Class]bool{classify.Client: true, classify.Size: true, classify.Model: true, classify.Payment: true, classify.BadOutput: true}
+	passes := map[classify.Class]bool{classify.Client: true, classify.Size: true, classify.Model: true, classify.Payment: true, classify.Incapable: true, classify.BadOutput: true}
 	refuses := map[classify.Class]bool{classify.Auth: true, classify.Forbidden: true}
 	for _, f := range fixtures.For(fixtures.Failure) {
 		t.Run(f.File, func(t *testing.T) {

@@ -42,35 +42,39 @@ type linkFacts struct {
 	large    bool // it serves requests that are too large for others (C-26)
 }
 
-// after gives the step that follows from a verdict. absent says that the model turned out to be missing although the gateway chose it.
-func after(s situation, v classify.Verdict) (next step, absent bool) {
+// after gives the step that follows from a verdict. lesson says that it tells something of a model that the gateway chose: that it is missing, or
+// can't do what the request needs.
+func after(s situation, v classify.Verdict) (next step, lesson bool) {
 	switch {
 	case s.answered:
 		return finished, false
 	case v.Class == classify.Cancelled:
 		return stopped, false
 	}
-	absent = v.Class == classify.Model && !s.pinned
+	lesson = ofChoice(v.Class) && !s.pinned
 	switch s.consequence(v) {
 	case classify.Final:
-		return refused, absent
+		return refused, lesson
 	case classify.RetryOnce:
 		next = s.retryOnce()
 	case classify.Retry:
 		next = s.retry(v)
 	case classify.NextChannel, classify.Done, classify.Stop:
 		next = nextLink
-		if absent && s.link.callable {
+		if lesson && s.link.callable {
 			next = nextModel
 		}
 	}
-	return next, absent
+	return next, lesson
 }
+
+// ofChoice says whether another choice of the model would have been better.
+func ofChoice(c classify.Class) bool { return c == classify.Model || c == classify.Incapable }
 
 // consequence is what the class of a failure means for this request.
 func (s situation) consequence(v classify.Verdict) classify.Step {
 	switch {
-	case s.pinned, s.provider && v.Class != classify.Model:
+	case s.pinned, s.provider && !ofChoice(v.Class):
 		return v.Next(true)
 	case v.Class == classify.Size && (s.link.large || s.history.tooLarge()):
 		return classify.Final
@@ -161,7 +165,7 @@ func (x exhaustion) ending() ending {
 		return unanswered
 	case x.history[n-1].Class == classify.Size && !slices.ContainsFunc(x.history, largeFailed):
 		return atFault
-	case x.all && (x.history.only(classify.Untranslatable) || x.pinned && x.history.only(classify.Model)):
+	case x.all && (x.history.only(classify.Untranslatable) || x.history.only(classify.Incapable) || x.pinned && x.history.only(classify.Model)):
 		return atFault
 	}
 	return unanswered

@@ -28,7 +28,7 @@ func TestAfter(t *testing.T) {
 		s      situation
 		v      classify.Verdict
 		want   step
-		absent bool
+		lesson bool
 	}{
 		"answered":                                {situation{answered: true, link: keys}, of(classify.Success), finished, false},
 		"answered, then broken":                   {situation{answered: true, link: keys}, of(classify.Upstream), finished, false},
@@ -56,6 +56,9 @@ func TestAfter(t *testing.T) {
 		"a model is missing, provider named":      {situation{provider: true, link: plain}, of(classify.Model), nextModel, true},
 		"a model is missing that was named":       {situation{pinned: true, link: plain}, of(classify.Model), refused, false},
 		"a model is gone that was named":          {situation{pinned: true, link: plain}, classify.Verdict{Class: classify.Model, Status: 410}, nextLink, false},
+		"a model can't do it":                     {situation{link: plain}, of(classify.Incapable), nextModel, true},
+		"a model can't do it, provider named":     {situation{provider: true, link: plain}, of(classify.Incapable), nextModel, true},
+		"a model can't do it that was named":      {situation{pinned: true, link: plain}, of(classify.Incapable), refused, false},
 		"too large":                               {situation{link: keys}, of(classify.Size), nextLink, false},
 		"too large, model named":                  {situation{pinned: true, link: keys}, of(classify.Size), refused, false},
 		"too large, provider named":               {situation{provider: true, link: keys}, of(classify.Size), refused, false},
@@ -73,9 +76,9 @@ func TestAfter(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			next, absent := after(tc.s, tc.v)
+			next, lesson := after(tc.s, tc.v)
 			require.Equal(t, tc.want, next)
-			require.Equal(t, tc.absent, absent)
+			require.Equal(t, tc.lesson, lesson)
 		})
 	}
 }
@@ -86,7 +89,7 @@ func TestEveryLinkEnds(t *testing.T) {
 	flags := func(n, bit int) bool { return n>>bit&1 == 1 }
 	classes := []classify.Class{
 		classify.Success, classify.Upstream, classify.Rate, classify.Quota, classify.Payment, classify.Auth, classify.Forbidden, classify.Model,
-		classify.Client, classify.Size, classify.Untranslatable, classify.BadOutput, classify.Cancelled, "one of tomorrow",
+		classify.Client, classify.Size, classify.Untranslatable, classify.Incapable, classify.BadOutput, classify.Cancelled, "one of tomorrow",
 	}
 	for n := range 1 << 8 {
 		for _, class := range classes {
@@ -95,12 +98,12 @@ func TestEveryLinkEnds(t *testing.T) {
 				link: linkFacts{last: flags(n, 3), pooled: flags(n, 4), spare: flags(n, 5), large: flags(n, 6)},
 			}
 			v := classify.Verdict{Class: class, PerModel: flags(n, 7)}
-			next, absent := after(s, v)
+			next, lesson := after(s, v)
 			require.Contains(t, []step{stopped, refused, nextLink}, next, "%v %v", s, v)
 			s.link.callable = true
 			next, _ = after(s, v)
 			require.NotEqual(t, finished, next, "%v %v", s, v)
-			require.False(t, s.pinned && (absent || next == nextModel), "what was named is not replaced: %v %v", s, v)
+			require.False(t, s.pinned && (lesson || next == nextModel), "what was named is not replaced: %v %v", s, v)
 		}
 	}
 }

@@ -335,8 +335,57 @@ func TestImagesAreLeftOut(t *testing.T) {
 		require.NotContains(t, sent, "AAAA")
 		require.Contains(t, sent, "image omitted")
 		require.Contains(t, gjson.Get(got.text(), "usage.gateway_warning").Str, "images")
+		require.Contains(t, got.header("X-Gateway-Warning"), "images were left out")
 		got, _ = w.routed(t.Context(), plainBody)
 		require.False(t, gjson.Get(got.text(), "usage.gateway_warning").Exists())
+		require.Empty(t, got.header("X-Gateway-Warning"))
+	})
+}
+
+// R-430: a model that is known not to think is not told how much.
+func TestEffortIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var sent []string
+	bubble(t, map[string]handler{"a": func(w http.ResponseWriter, r *http.Request, n int) {
+		body, _ := io.ReadAll(r.Body)
+		sent = append(sent, string(body))
+		reply("a")(w, r, n)
+	}}, func(w *world) {
+		const body = `{"model":"m","reasoning_effort":"high","messages":[{"role":"user","content":"hi"}]}`
+		w.routed(w.t.Context(), body)
+		w.link("a", func(l *execute.Link) { l.NoEffort = true })
+		w.routed(w.t.Context(), body)
+		require.Contains(w.t, sent[0], "reasoning_effort")
+		require.NotContains(w.t, sent[1], "reasoning_effort")
+	})
+}
+
+// R-430: a model that the gateway chose and that can't do what the request needs is nobody's last word; that the client named it is.
+func TestModelThatIsIncapable(t *testing.T) {
+	t.Parallel()
+	refuse := status(404, `{"error":{"message":"No endpoints found that support tool use.","code":404}}`)
+	tools := func(d *contract.Decision) { d.Needs = contract.FeatureTools }
+	bubble(t, map[string]handler{"a": refuse, "b": reply("b")}, func(w *world) {
+		t := w.t
+		got, _ := w.routed(t.Context(), plainBody, tools)
+		require.Equal(t, "pb", got.header("X-Gateway-Provider"))
+		require.Equal(t, []string{"pa/real-a 8"}, w.plan.lacks)
+		require.Empty(t, w.plan.absent, "it is there")
+		got, _ = w.routed(t.Context(), plainBody, tools, named)
+		require.Equal(t, http.StatusNotFound, got.head.Status)
+		require.Contains(t, got.text(), "support tool use")
+		require.Equal(t, 2, w.called("a"))
+		require.Equal(t, 1, w.called("b"))
+	})
+	bubble(t, map[string]handler{"a": refuse, "b": refuse}, func(w *world) {
+		got, _ := w.routed(w.t.Context(), plainBody, tools)
+		require.Equal(w.t, http.StatusNotFound, got.head.Status, "no waiting helps")
+		require.Contains(w.t, got.text(), "support tool use")
+	})
+	bubble(t, map[string]handler{"a": model("new", "a", refuse)}, func(w *world) {
+		w.plan.models = []string{"old", "new"}
+		got, _ := w.routed(w.t.Context(), plainBody, tools)
+		require.Equal(w.t, "new", gjson.Get(got.text(), "usage.gateway_model").Str)
 	})
 }
 

@@ -76,8 +76,8 @@ func (r *run) answer(ctx context.Context) error {
 				delete(l.tried.indexes, held.key.Index)
 			}
 		case nextModel:
-			if missing := v.Class == classify.Model; !r.changeModel(l, missing) {
-				l.out = missing
+			if behind := ofChoice(v.Class); !r.changeModel(l, behind) {
+				l.out = behind
 			}
 		case nextKey: // the one that was used is known
 		}
@@ -97,14 +97,17 @@ func (r *run) call(ctx context.Context, l *link, held reservation) (step, classi
 	if v.Class == classify.Untranslatable { // no call was made
 		l.calls = 0
 	}
-	next, absent := after(situation{
+	next, lesson := after(situation{
 		answered: a.sent != nothing, success: a.status/100 == 2, pinned: r.pinned(), provider: r.job.Request.Decision.PinProvider, history: r.history,
 		link: linkFacts{
 			last: len(r.links) == 1, callable: l.calls < r.exec.Limits.MaxRetries, pooled: l.Channel.Pool != nil, spare: l.usable(), large: l.Large,
 		},
 	}, v)
-	if absent {
+	switch {
+	case lesson && v.Class == classify.Model:
 		r.exec.Planner.Absent(l.Channel.Provider, l.Model)
+	case lesson:
+		r.exec.Planner.Lacks(l.Channel.Provider, l.Model, r.job.Request.Decision.Needs)
 	}
 	if next > refused {
 		l.last = &failure{v, a.status, l.Large}

@@ -73,6 +73,8 @@ func words(f failure) string {
 		return ": the request is too large"
 	case classify.Untranslatable:
 		return " can't be sent this request"
+	case classify.Incapable:
+		return ": the model can't do what the request needs"
 	case classify.BadOutput:
 		return ": the model failed at its own output"
 	case classify.Client:

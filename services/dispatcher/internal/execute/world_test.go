@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -133,6 +134,7 @@ func (w *world) idle() {
 type planner struct {
 	chain  *execute.Chain
 	absent []string // models that were reported to be missing, as provider/model
+	lacks  []string // and to lack features, as provider/model features
 	models []string // of the first link, one for each time it is planned; then its own
 }
 
@@ -146,6 +148,10 @@ func (p *planner) Plan(*contract.Decision, bool) (*execute.Chain, error) {
 }
 
 func (p *planner) Absent(provider, model string) { p.absent = append(p.absent, provider+"/"+model) }
+
+func (p *planner) Lacks(provider, model string, needs contract.Features) {
+	p.lacks = append(p.lacks, fmt.Sprint(provider, "/", model, " ", needs))
+}
 
 type permits struct{ set *breaker.Set }
 

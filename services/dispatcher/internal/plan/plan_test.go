@@ -36,8 +36,8 @@ routing: {priority: [gemini, groq, cerebras, openrouter, ollama, opencode]}
 
 var someModels = []modelindex.Listing{
 	{Provider: "groq", Models: []modelindex.Model{{ID: "q-llama"}, {ID: "shared/model"}}},
-	{Provider: "openrouter", Models: []modelindex.Model{{ID: "o-first"}, {ID: "o-vision", Images: true}, {ID: "shared/model"}}},
-	{Provider: "ollama", Models: []modelindex.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}, {ID: "moondream", Images: true}}},
+	{Provider: "openrouter", Models: []modelindex.Model{{ID: "o-first"}, {ID: "o-vision", Can: contract.FeatureImages}, {ID: "shared/model"}}},
+	{Provider: "ollama", Models: []modelindex.Model{{ID: "nomic-embed", Embedding: true}, {ID: "qwen3:8b"}, {ID: "moondream", Can: contract.FeatureImages}}},
 }
 
 func setup(t *testing.T, text string, listings ...modelindex.Listing) *plan.Planner {
@@ -67,7 +67,7 @@ func planner(t *testing.T, text string, listings ...modelindex.Listing) (*plan.P
 	return p, pools
 }
 
-// show writes a chain as provider:model, with marks for what else is known: P premium, L large, I images replaced, F final.
+// show writes a chain as provider:model, with marks for what else is known: P premium, L large, I images replaced, F final, E without an effort.
 func show(c *execute.Chain) string {
 	var words []string
 	for _, l := range c.Links {
@@ -75,7 +75,7 @@ func show(c *execute.Chain) string {
 		for _, mark := range []struct {
 			set  bool
 			text string
-		}{{l.Premium, "P"}, {l.Large, "L"}, {l.NoImages, "I"}, {l.LastResort, "F"}} {
+		}{{l.Premium, "P"}, {l.Large, "L"}, {l.NoImages, "I"}, {l.LastResort, "F"}, {l.NoEffort, "E"}} {
 			if mark.set {
 				word = append(word, mark.text)
 			}
@@ -118,8 +118,8 @@ func TestPlan(t *testing.T) {
 		"R-077: a model that is asked for by name":       {contract.Decision{Agent: "ollama", Model: "phi9", PinProvider: true, PinModel: true}, "ollama:phi9"},
 		"an agent that is the last resort has one turn":  {contract.Decision{Agent: "ollama"}, "ollama:qwen3:8b+F gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first"},
 		"a provider that this dispatcher does not know":  {contract.Decision{Provider: "new", Model: "m"}, "gemini:g-pro+P+L groq:q-llama cerebras:c-llama openrouter:o-first ollama:qwen3:8b+F"},
-		"C-25: images go where they are understood":      {contract.Decision{Provider: "gemini", Images: true}, "gemini:g-pro+P+L groq:q-llama+I cerebras:c-llama+I openrouter:o-vision ollama:moondream+F"},
-		"C-25: a named model gets what the client sends": {contract.Decision{Provider: "groq", Model: "shared/model", PinModel: true, Images: true}, "groq:shared/model openrouter:shared/model"},
+		"C-25: images go where they are understood":      {contract.Decision{Provider: "gemini", Needs: contract.FeatureImages}, "gemini:g-pro+P+L openrouter:o-vision ollama:moondream+F groq:q-llama cerebras:c-llama"},
+		"C-25: a named model gets what the client sends": {contract.Decision{Provider: "groq", Model: "shared/model", PinModel: true, Needs: contract.FeatureImages}, "groq:shared/model openrouter:shared/model"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,6 +129,68 @@ func TestPlan(t *testing.T) {
 			require.Equal(t, tt.want, show(chain))
 		})
 	}
+}
+
+// abilities are models of which more is told.
+var abilities = []modelindex.Listing{
+	{Provider: "gemini", Models: []modelindex.Model{{ID: "g-flash", Can: contract.FeaturesMedia | contract.FeatureTools | contract.FeatureThinking}}},
+	{Provider: "groq", Models: []modelindex.Model{{ID: "q-llama", Cannot: contract.FeaturesMedia | contract.FeatureTools}, {ID: "q-new", Cannot: contract.FeatureAudio}}},
+	{Provider: "openrouter", Models: []modelindex.Model{{ID: "o-plain", Cannot: contract.FeatureTools}, {ID: "o-tools", Can: contract.FeatureTools, Cannot: contract.FeatureImages}}},
+	{Provider: "ollama", Models: []modelindex.Model{
+		{ID: "llama3.2:3b", Cannot: contract.FeaturesMedia | contract.FeatureTools | contract.FeatureThinking},
+		{ID: "qwen3:8b", Can: contract.FeatureTools | contract.FeatureThinking, Cannot: contract.FeaturesMedia},
+	}},
+}
+
+// what is known of models is used: yes before unknown before no; sound and files never go to who can't take them while others are there.
+func TestPlanByFeatures(t *testing.T) {
+	t.Parallel()
+	const tools, images, audio = contract.FeatureTools, contract.FeatureImages, contract.FeatureAudio
+	for name, tt := range map[string]struct {
+		decision contract.Decision
+		want     string
+	}{
+		"nothing":                      {contract.Decision{Provider: "groq"}, "groq:q-llama gemini:g-flash+L cerebras:c-llama openrouter:o-plain ollama:llama3.2:3b+F+E"},
+		"tools":                        {contract.Decision{Provider: "groq", Model: "q-llama", Needs: tools}, "groq:q-new gemini:g-flash+L cerebras:c-llama openrouter:o-tools ollama:qwen3:8b+F"},
+		"images":                       {contract.Decision{Provider: "gemini", Needs: images}, "gemini:g-flash+L groq:q-new cerebras:c-llama openrouter:o-plain ollama:llama3.2:3b+I+F+E"},
+		"images and tools":             {contract.Decision{Provider: "gemini", Needs: images | tools}, "gemini:g-flash+L groq:q-new cerebras:c-llama openrouter:o-plain ollama:llama3.2:3b+I+F+E"},
+		"sound":                        {contract.Decision{Provider: "groq", Needs: audio}, "gemini:g-flash+L cerebras:c-llama openrouter:o-plain"},
+		"sound, strict":                {contract.Decision{Provider: "groq", Needs: audio, PinProvider: true}, "groq:q-llama"},
+		"a named model stays":          {contract.Decision{Provider: "groq", Model: "q-llama", Needs: audio | images, PinProvider: true, PinModel: true}, "groq:q-llama"},
+		"an agent that is asked first": {contract.Decision{Agent: "ollama", Needs: tools, PinProvider: true}, "ollama:qwen3:8b"},
+		"a named model can't think":    {contract.Decision{Agent: "ollama", Model: "llama3.2:3b", PinProvider: true, PinModel: true}, "ollama:llama3.2:3b+E"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			chain, err := setup(t, providers, abilities...).Plan(&tt.decision, false)
+			require.NoError(t, err)
+			require.Equal(t, tt.want, strings.ReplaceAll(show(chain), "g-pro+P", "g-flash"))
+		})
+	}
+}
+
+// a refusal tells what no list does, for requests that need no less, and for an hour.
+func TestLacks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := setup(t, providers, modelindex.Listing{Provider: "groq", Models: []modelindex.Model{{ID: "q-llama"}, {ID: "q-tools"}}})
+		first := func(needs contract.Features) string {
+			chain, err := p.Plan(&contract.Decision{Provider: "groq", Model: "q-llama", Needs: needs, PinProvider: true}, false)
+			require.NoError(t, err)
+			return chain.Links[0].Model
+		}
+		p.Lacks("groq", "q-llama", 0)
+		require.Equal(t, "q-llama", first(contract.FeatureTools))
+		p.Lacks("groq", "q-llama", contract.FeatureTools)
+		require.Equal(t, "q-tools", first(contract.FeatureTools))
+		require.Equal(t, "q-tools", first(contract.FeatureTools|contract.FeatureImages))
+		require.Equal(t, "q-llama", first(0))
+		require.Equal(t, "q-llama", first(contract.FeatureImages))
+		p.Lacks("groq", "q-tools", contract.FeatureTools)
+		require.Equal(t, "q-llama", first(contract.FeatureTools), "there is nothing else")
+		<-time.After(time.Hour)
+		require.Equal(t, "q-llama", first(contract.FeatureTools))
+	})
 }
 
 // C-43, FO-07: a default model that is gone is not chosen again; the next one is, and other models of the provider are not touched.

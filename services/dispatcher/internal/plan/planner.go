@@ -33,6 +33,7 @@ type Planner struct {
 	configured map[string]*execute.Chain
 	places     map[string]*place // by provider
 	absent     absent
+	lacks      lacks
 }
 
 var _ execute.Planner = (*Planner)(nil)
@@ -100,6 +101,7 @@ func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error
 	}
 	r := &route{planner: p, decision: d, book: p.cfg.Book(), stream: stream}
 	r.build()
+	r.sort()
 	if len(r.links) == 0 {
 		return nil, fault.New(fault.Failed, "all upstreams failed (no model is known that could answer)")
 	}
@@ -108,6 +110,12 @@ func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error
 
 // Absent notes that a provider does not have a model that the gateway chose (C-43). It is not chosen again for a while.
 func (p *Planner) Absent(provider, model string) { p.absent.note(provider, model) }
+
+// Lacks notes that a model which the gateway chose refused a request for what it needs. It is not chosen for such a request again for a while
+//
+func (p *Planner) Lacks(provider, model string, needs contract.Features) {
+	p.lacks.note(provider, model, needs)
+}
 
 // Chains lists the upstreams of each configured model, in order.
 func (p *Planner) Chains() map[string][]string {

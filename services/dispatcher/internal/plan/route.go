@@ -63,7 +63,7 @@ func (r *route) provider(id, model string, premium bool) {
 	if !ok || slices.Contains(r.used, id) {
 		return
 	}
-	if model == "" || !r.decision.PinModel && (r.missing(at, model) || r.resting(at, model, premium)) {
+	if model == "" || !r.decision.PinModel && (r.missing(at, model) || r.resting(at, model, premium) || r.fit(at, model) == modelindex.Unfit) {
 		m, ok := r.defaultModel(at)
 		if !ok {
 			return
@@ -92,16 +92,27 @@ func (r *route) resting(at *place, model string, premium bool) bool {
 	return !pool.Usable(model, want, nil)
 }
 
-// defaultModel chooses the model of a provider: never one that turned out to be missing (C-43), and if possible one for which a key may be
-// used now, and one that takes images if the request has some.
-func (r *route) defaultModel(at *place) (modelindex.Model, bool) {
-	missing := func(model string) bool { return r.missing(at, model) }
-	blind := func(model string) bool {
-		known, ok := r.book.Find(at.provider.ID, model)
-		return missing(model) || r.decision.Images && (!ok || !known.Images)
+// fit says how well a model suits what the request needs, as far as lists and refusals tell.
+func (r *route) fit(at *place, model string) modelindex.Fit {
+	if r.planner.lacks.is(at.provider.ID, model, r.decision.Needs) {
+		return modelindex.Unfit
 	}
-	for _, refused := range [...]func(string) bool{blind, missing} {
-		if m, ok := r.choose(at, func(model string) bool { return refused(model) || r.resting(at, model, r.premium(at, model)) }); ok {
+	m, _ := r.book.Find(at.provider.ID, model)
+	return m.Fit(r.decision.Needs)
+}
+
+// fits are the judgements in order of preference.
+var fits = [...]modelindex.Fit{modelindex.Fits, modelindex.MayFit, modelindex.Unfit}
+
+// defaultModel chooses the model of a provider: never one that turned out to be missing (C-43), if possible one that has what the request needs,
+// or may have it, and of those one for which a key may be used now.
+func (r *route) defaultModel(at *place) (modelindex.Model, bool) {
+	for _, worst := range fits {
+		refused := func(m modelindex.Model) bool {
+			return r.missing(at, m.ID) || m.Fit(r.decision.Needs) > worst || worst != modelindex.Unfit && r.planner.lacks.is(at.provider.ID, m.ID, r.decision.Needs)
+		}
+		resting := func(m modelindex.Model) bool { return refused(m) || r.resting(at, m.ID, r.premium(at, m.ID)) }
+		if m, ok := r.choose(at, resting); ok {
 			return m, true
 		}
 		if m, ok := r.choose(at, refused); ok {
@@ -111,7 +122,7 @@ func (r *route) defaultModel(at *place) (modelindex.Model, bool) {
 	return modelindex.Model{}, false
 }
 
-func (r *route) choose(at *place, refused func(model string) bool) (modelindex.Model, bool) {
+func (r *route) choose(at *place, refused func(m modelindex.Model) bool) (modelindex.Model, bool) {
 	return r.book.Default(at.provider.ID, at.defaults(), r.premiumKey(at), refused)
 }
 
@@ -172,19 +183,14 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 	if !discovered && model != "" {
 		return model
 	}
-	models := l.Models
-	if seeing := withImages(models); r.decision.Images && len(seeing) > 0 {
-		models = seeing
+	for _, worst := range fits {
+		left := slices.DeleteFunc(slices.Clone(l.Models), func(m modelindex.Model) bool { return r.missing(at, m.ID) || r.fit(at, m.ID) > worst })
+		if id, ok := discover.Preferred(left, model); ok {
+			return id
+		}
 	}
-	chosen := discover.Preferred(models, model)
-	if missing := func(m modelindex.Model) bool { return r.missing(at, m.ID) }; r.missing(at, chosen) {
-		chosen = discover.Preferred(slices.DeleteFunc(slices.Clone(models), missing), model)
-	}
-	return chosen
-}
-
-func withImages(models []modelindex.Model) []modelindex.Model {
-	return slices.DeleteFunc(slices.Clone(models), func(m modelindex.Model) bool { return !m.Images })
+	id, _ := discover.Preferred(nil, model)
+	return id
 }
 
 // lastResort adds the local fallback, which has no breaker and no budget.
@@ -215,16 +221,39 @@ func (r *route) add(at *place, l execute.Link) {
 	if r.stream {
 		l.Patch = at.streamed
 	}
-	l.NoImages = r.decision.Images && !r.decision.PinModel && !r.takesImages(at, l)
+	m, _ := r.book.Find(at.provider.ID, l.Model)
+	l.NoEffort = m.Cannot.Has(contract.FeatureThinking)
+	l.NoImages = r.decision.Needs.Has(contract.FeatureImages) && !r.decision.PinModel && m.Cannot.Has(contract.FeatureImages)
 	r.links = append(r.links, l)
 	r.used = append(r.used, at.provider.ID)
 }
 
-// takesImages says whether a model is known to take images. Of the provider for large requests it is assumed while discovery has not answered
-//
-func (r *route) takesImages(at *place, l execute.Link) bool {
-	if m, ok := r.book.Find(at.provider.ID, l.Model); ok {
-		return m.Images || l.Large && at.channel.Vendor == "gemini"
+// sort puts last who is known not to have what the request needs, and before the others who is known to take its media, behind who was decided;
+// sound and files never go to who can't take them, unless nobody else is there. Where the client named the model, the order stands.
+func (r *route) sort() {
+	needs := r.decision.Needs
+	if needs == 0 || r.decision.PinModel || len(r.links) < 2 {
+		return
 	}
-	return l.Large
+	media := needs & contract.FeaturesMedia
+	rank := func(l execute.Link) modelindex.Fit {
+		at := r.planner.places[l.Channel.Provider]
+		if r.fit(at, l.Model) == modelindex.Unfit {
+			return modelindex.Unfit
+		}
+		m, _ := r.book.Find(at.provider.ID, l.Model)
+		return m.Fit(media)
+	}
+	rest := r.links
+	if rank(rest[0]) != modelindex.Unfit {
+		rest = rest[1:]
+	}
+	slices.SortStableFunc(rest, func(a, b execute.Link) int { return cmp.Compare(rank(a), rank(b)) })
+	taken := slices.DeleteFunc(slices.Clone(r.links), func(l execute.Link) bool {
+		m, _ := r.book.Find(l.Channel.Provider, l.Model)
+		return m.Cannot.Any(needs & (contract.FeatureAudio | contract.FeatureFiles))
+	})
+	if len(taken) > 0 {
+		r.links = taken
+	}
 }

@@ -38,7 +38,7 @@ func scanChat(body []byte, req *contract.Request) error {
 		return err
 	}
 	req.Model, req.Stream, req.IncludeUsage = scan.Model, scan.Stream, scan.IncludeUsage
-	req.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Tools: scan.Tools, UserText: scan.UserText}
+	req.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files, Tools: scan.Tools, UserText: scan.UserText}
 	req.SessionID, req.ForkFrom, req.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
 	req.Web = contract.Web{Search: scan.HasSearch, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
 	return nil

@@ -10,7 +10,7 @@ import (
 func (a *API) decide(r *contract.Request) {
 	if _, ok := a.Configured[r.Model]; ok {
 		d := contract.ConfiguredModel(r.Model)
-		d.Images, d.Search, d.Tokens = r.Traits.Images, r.Web.Search, r.Traits.Tokens
+		d.Needs, d.Search, d.Tokens = r.Traits.Needs(), r.Web.Search, r.Traits.Tokens
 		r.Decision = &d
 	}
 	r.Slip = a.slip(r)

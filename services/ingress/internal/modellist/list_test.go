@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 )
 
@@ -109,7 +110,7 @@ func TestDiscoveredModels(t *testing.T) {
 	book := modelindex.NewBook(
 		modelindex.Listing{Provider: "vendor", Models: []modelindex.Model{
 			{ID: "ns/b:tag", Tier: "free"},
-			{ID: "ns/default", Name: "The Default", Tier: "premium", Window: 4096, Images: true},
+			{ID: "ns/default", Name: "The Default", Tier: "premium", Window: 4096, Can: contract.FeatureImages},
 			{ID: "auto", Tier: "free"},
 			{ID: "emb", Embedding: true},
 			{ID: "emb", Name: "again"},

@@ -112,8 +112,8 @@ func capabilities(m modelindex.Model) Capabilities {
 	if m.Window > 0 {
 		c.MaxTokens = new(m.Window)
 	}
-	if m.Images {
-		c.Multimodal = new(true)
+	if known := m.Can | m.Cannot; known.Has(contract.FeatureImages) {
+		c.Multimodal = new(m.Can.Has(contract.FeatureImages))
 	}
 	return c
 }

@@ -2,6 +2,7 @@ package compat
 
 import (
 	"bytes"
+	"slices"
 
 	"hydrallm/shared/openai/rawjson"
 )
@@ -74,12 +75,17 @@ func (r *request) parts() content {
 func (r *request) onePart() (said rawjson.Span) {
 	var c items
 	var kind, words, refusal, refusalKey rawjson.Span
+	var cut [][]byte // names of members that the vendor does not take
 	for r.s.Member() {
 		key, name := r.s.KeySpan(), r.s.Key()
 		start := r.s.Pos()
 		first := r.s.Kind()
 		value := r.s.Skip()
-		keep := (r.inPart == nil || contains(r.inPart, name)) && !contains(r.foreign, name)
+		takes := r.inPart == nil || contains(r.inPart, name)
+		keep := takes && !contains(r.foreign, name)
+		if !takes {
+			cut = append(cut, name)
+		}
 		switch string(name) {
 		case "type":
 			kind = value
@@ -94,7 +100,11 @@ func (r *request) onePart() (said rawjson.Span) {
 		}
 		r.judge(&c, key.Start, value.End, keep)
 	}
-	switch raw := kind.Of(r.body); {
+	raw := kind.Of(r.body)
+	if name := rawjson.Text(raw); name != "refusal" && r.lost == "" && slices.ContainsFunc(cut, func(n []byte) bool { return string(n) == name }) {
+		r.lost = name // what the part is about is in the member of this name
+	}
+	switch {
 	case rawjson.Is(raw, "text") && !words.IsZero() && r.body[words.Start] == '"':
 		return words
 	case r.inPart != nil && !contains(r.inPart, []byte("refusal")) && rawjson.Is(raw, "refusal") && !refusal.IsZero() && words.IsZero() && r.body[refusal.Start] == '"':

@@ -22,7 +22,7 @@ type Dialect struct {
 
 var _ dialect.Dialect = Dialect{}
 
-// Chat adapts the call to the vendor. The error is an *openai.RequestError when the body is not JSON.
+// Chat adapts the call to the vendor. The error is an *openai.RequestError when the body is not JSON, or has a part that the vendor does not take.
 func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*dialect.Response, error) {
 	if !d.AsIs {
 		body, err := RequestKeeping(d.Vendor, call.Body, d.Keep)

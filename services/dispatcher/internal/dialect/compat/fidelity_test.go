@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/dialect/compat"
+	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -96,6 +98,10 @@ func sound(t *testing.T, body string) {
 		out, err := compat.Request(vendor, in)
 		require.Equal(t, body, string(in))
 		if !valid {
+			continue
+		}
+		if bad := new(openai.RequestError); errors.As(err, &bad) {
+			require.Equal(t, "messages", bad.Param)
 			continue
 		}
 		require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 
 // Request adapts a request to Chat Completions for a vendor. The body is returned as it is, not copied, when nothing has to change, which is
 // always so for a vendor that is not known. Adapting the result again changes nothing. The error, an *openai.RequestError, says that the body
-// is not valid JSON.
+// is not valid JSON, or that the vendor does not take a part of it without which it would say something else.
 func Request(vendor string, body []byte) ([]byte, error) { return RequestKeeping(vendor, body, nil) }
 
 // RequestKeeping is Request, but members of the request whose name keep knows stay as they are: the operator has set them, and means it
@@ -27,6 +27,11 @@ func RequestKeeping(vendor string, body []byte, keep func(name string) bool) ([]
 	if !r.s.End() {
 		return nil, &openai.RequestError{
 			Message: fmt.Sprintf("The request body is not valid JSON: %v.", r.s.Err()), Code: openai.CodeInvalidJSON,
+		}
+	}
+	if r.lost != "" {
+		return nil, &openai.RequestError{
+			Message: "'messages' hold a part of the type '" + r.lost + "', which this provider does not take.", Param: "messages", Code: openai.CodeInvalidValue,
 		}
 	}
 	return r.edits.apply(body), nil
@@ -53,6 +58,7 @@ type request struct {
 	bare     []slot // messages of the assistant without reasoning, for vendors that want it back
 	lastRole role   // of the last message that stays
 	last     slot   // where that message can be marked as one to continue
+	lost     string // type of a part that the vendor does not take; "" = none
 }
 
 // member is one member of an object, by its place in the body.

@@ -1,6 +1,7 @@
 package compat_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -192,4 +193,33 @@ func TestBodyIsNoJSON(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, in, string(out))
 	}
+}
+
+// R-430: sound and files are not cut out of a request: it is refused, so that another provider gets it whole.
+func TestPartsThatAreLost(t *testing.T) {
+	t.Parallel()
+	user := func(parts string) string { return request(`{"role":"user","content":[`+parts+`]}`, "") }
+	const (
+		words = `{"type":"text","text":"a"}`
+		audio = `{"type":"input_audio","input_audio":{"data":"AA","format":"wav"}}`
+		file  = `{"file":{"file_data":"x"},"type":"file"}`
+	)
+	for vendor, lost := range map[string][]string{
+		"groq": {audio, file}, "cerebras": {audio, file}, "mistral": {file}, "gemini": {}, "openai": {}, "deepseek": {}, "ollama": {},
+	} {
+		for _, part := range []string{audio, file} {
+			out, err := compat.Request(vendor, []byte(user(words+","+part)))
+			if !slices.Contains(lost, part) {
+				require.NoError(t, err, vendor)
+				require.Contains(t, string(out), part)
+				continue
+			}
+			var bad *openai.RequestError
+			require.ErrorAs(t, err, &bad, vendor)
+			require.Equal(t, "messages", bad.Param)
+		}
+	}
+	out, err := compat.Request("groq", []byte(user(`{"type":"text","text":"a","cache_control":{}}`)))
+	require.NoError(t, err)
+	require.Equal(t, user(words), string(out))
 }

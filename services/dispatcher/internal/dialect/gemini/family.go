@@ -43,5 +43,8 @@ func (f Family) FormatsCalls() bool { return f.signs() }
 // Instructed says whether the model takes a system instruction.
 func (f Family) Instructed() bool { return !f.oldGemma() }
 
+// Calls says whether the model calls functions.
+func (f Family) Calls() bool { return !f.oldGemma() }
+
 // oldGemma says whether the model is of the open line before Gemma 4, which takes little but turns of text and images.
 func (f Family) oldGemma() bool { return f.begins("gemma-1", "gemma-2", "gemma-3") }
