@@ -7,18 +7,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"hydrallm/services/analyzer/internal/fleet"
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/decisionlog"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
@@ -41,21 +40,26 @@ const (
 	retryPause    = 500 * time.Millisecond
 )
 
-// Analyzer decides about requests. It is a lifecycle.Service.
+// Analyzer decides about requests. It is a lifecycle.Service: Start begins to follow the dispatchers and the discovered models, and then to take
+// requests; Stop takes no more and waits for those under way, what has not begun is handed back.
 type Analyzer struct {
+	*lifecycle.Switch[run]
+
 	bus     *bus.Bus
 	log     *slog.Logger
 	metrics *metrics
 	router  *routing.Router
 	assumed map[string]contract.ProviderState // until dispatchers speak
 	turn    atomic.Uint64                     // of the fast providers
+}
 
-	fleet      *fleet.Fleet
+// run is what exists between Start and Stop.
+type run struct {
+	analyzer   *Analyzer
+	health     *dispatcherhealth.Follower
 	modelIndex *modelindex.Copy
 	decisions  *decisionlog.Log
 	work       *bus.Consumer
-
-	stopping sync.Mutex // one stop at a time
 }
 
 // New makes an analyzer that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
@@ -64,9 +68,11 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Analyzer{
-		bus: b, log: log, metrics: m, router: routing.New(cfg.Gateway), assumed: fleet.Assume(cfg.Gateway.Providers),
-	}, nil
+	a := &Analyzer{
+		bus: b, log: log, metrics: m, router: routing.New(cfg.Gateway), assumed: dispatcherhealth.Assume(cfg.Gateway.Providers),
+	}
+	a.Switch = lifecycle.NewSwitch(a.begin, a.end)
+	return a, nil
 }
 
 // Build makes the service from what all services are built from.
@@ -74,57 +80,46 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 	return New(Config{Gateway: p.Config}, p.Bus, p.Log, p.Metrics)
 }
 
-// Start begins to follow the dispatchers and the discovered models, and then to take requests.
-func (a *Analyzer) Start(ctx context.Context) error {
-	if err := a.start(ctx); err != nil {
-		return errors.Join(err, a.Stop(context.WithoutCancel(ctx)))
-	}
-	return nil
-}
-
-func (a *Analyzer) start(ctx context.Context) (err error) {
-	if a.fleet, err = fleet.Follow(ctx, a.bus, a.assumed); err != nil {
+func (a *Analyzer) begin(ctx context.Context, r *run) (err error) {
+	r.analyzer = a
+	if r.health, err = dispatcherhealth.Follow(ctx, a.bus, a.assumed); err != nil {
 		return err
 	}
-	if a.modelIndex, err = modelindex.Follow(ctx, a.bus, nil); err != nil {
+	if r.modelIndex, err = modelindex.Follow(ctx, a.bus, nil); err != nil {
 		return err
 	}
-	a.decisions = decisionlog.New(a.bus, a.log, a.metrics.unrecorded.Inc)
+	r.decisions = decisionlog.New(a.bus, a.log, a.metrics.unrecorded.Inc)
 	late := func(context.Context, *bus.Work) { a.metrics.count(endLate) }
-	a.work, err = a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight, Refused: late}, a.handle)
+	r.work, err = a.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Analyzer, MaxInFlight: maxInFlight, Refused: late}, r.handle)
 	return err
 }
 
-// Stop takes no more requests and waits for those under way; what has not begun is handed back.
-func (a *Analyzer) Stop(ctx context.Context) error {
-	a.stopping.Lock()
-	defer a.stopping.Unlock()
-	err := a.work.Stop(ctx)
-	a.decisions.Stop(ctx)
-	err = errors.Join(err, a.modelIndex.Stop(), a.fleet.Stop())
-	a.modelIndex, a.fleet = nil, nil
-	return err
+func (a *Analyzer) end(ctx context.Context, r *run) error {
+	err := r.work.Stop(ctx)
+	r.decisions.Stop(ctx)
+	return errors.Join(err, r.modelIndex.Stop(), r.health.Stop())
 }
 
 // handle settles one delivery. Doing it twice for one request is harmless: the next stage stores a forwarded request once, and the ingress
 // ignores the answer to a request that it has answered.
-func (a *Analyzer) handle(ctx context.Context, w *bus.Work) {
+func (r *run) handle(ctx context.Context, w *bus.Work) {
+	a := r.analyzer
 	ctx = telemetry.WithRequest(ctx, w.Request.ID)
-	end, err := a.settle(ctx, w)
+	end, err := r.settle(ctx, w)
 	a.metrics.count(end)
 	if err != nil {
 		a.log.WarnContext(ctx, "deciding about a request", slog.String("end", end), slog.Uint64("delivery", w.Delivery), slog.Any("error", err))
 	}
 }
 
-func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err error) {
+func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 	if w.Delivery > maxDeliveries {
-		return endPoison, a.giveUp(ctx, w)
+		return endPoison, r.analyzer.giveUp(ctx, w)
 	}
-	decision, err := a.decide(w.Request)
+	decision, err := r.decide(w.Request)
 	if err != nil {
 		f := fault.From(err)
-		if err := a.refuse(ctx, w, f); err != nil {
+		if err := r.analyzer.refuse(ctx, w, f); err != nil {
 			w.Retry(retryPause)
 			return endRetry, err
 		}
@@ -139,21 +134,21 @@ func (a *Analyzer) settle(ctx context.Context, w *bus.Work) (end string, err err
 		w.Retry(retryPause)
 		return endRetry, err
 	}
-	a.record(ctx, w.Request)
+	r.record(ctx, w.Request)
 	return endRouted, nil
 }
 
 // decide makes the decision from what the ingress found in the request.
-func (a *Analyzer) decide(r *contract.Request) (contract.Decision, error) {
-	q := routing.Question{Operation: r.Operation, Model: r.Model, Tokens: r.Traits.Tokens, Needs: r.Traits.Needs(), Search: r.Web.Search}
-	return a.router.Decide(q, routing.State{Providers: a.fleet.Providers(), Book: a.modelIndex.Book()}, &a.turn)
+func (r *run) decide(req *contract.Request) (contract.Decision, error) {
+	q := routing.Question{Operation: req.Operation, Model: req.Model, Tokens: req.Traits.Tokens, Needs: req.Traits.Needs(), Search: req.Web.Search}
+	return r.analyzer.router.Decide(q, routing.State{Providers: r.health.Providers(), Book: r.modelIndex.Book()}, &r.analyzer.turn)
 }
 
 // record counts a decision and tells it to the session writer and, unless the model is one of the configuration, in the log. It does not wait.
-func (a *Analyzer) record(ctx context.Context, r *contract.Request) {
-	d := r.Decision
-	a.metrics.decided(d.Reason)
-	a.decisions.Note(r)
+func (r *run) record(ctx context.Context, req *contract.Request) {
+	d := req.Decision
+	r.analyzer.metrics.decided(d.Reason)
+	r.decisions.Note(req)
 	if d.Configured {
 		return
 	}
@@ -161,7 +156,7 @@ func (a *Analyzer) record(ctx context.Context, r *contract.Request) {
 	if d.Agent != "" {
 		where, place = "agent", d.Agent
 	}
-	telemetry.Event(ctx, a.log, slog.LevelInfo, "routing", "model", fault.Shown(r.Model), where, place, "target", fault.Shown(d.Model), "reason", d.Reason,
+	telemetry.Event(ctx, r.analyzer.log, slog.LevelInfo, "routing", "model", fault.Shown(req.Model), where, place, "target", fault.Shown(d.Model), "reason", d.Reason,
 		"tokens", d.Tokens)
 }
 

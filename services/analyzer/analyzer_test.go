@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -199,15 +201,16 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
 	x.start(t)
-	stop(t, x.work) // the test is in between
+	running := x.Running()
+	stop(t, running.work) // the test is in between
 	x.consume(t, topology.Analyzer, func(ctx context.Context, w *bus.Work) {
 		if w.Delivery > 1 {
-			x.handle(ctx, w)
+			running.handle(ctx, w)
 			return
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		cancel()
-		x.handle(ctx, w)
+		running.handle(ctx, w)
 	})
 	x.publish(t, "r1", "m", time.Minute)
 	require.Equal(t, "r1", receive(t, x.next).Request.ID)
@@ -234,8 +237,14 @@ func TestPoisonIsGivenUp(t *testing.T) {
 	require.Empty(t, x.next)
 }
 
-func TestStopToleratesAnAnalyzerThatNeverStarted(t *testing.T) {
+func TestStartAndStop(t *testing.T) {
 	t.Parallel()
 	x := setup(t)
-	stop(t, x)
+	n := 0
+	startstoptest.Stress(t, x, func() {
+		n++
+		id := fmt.Sprint("r", n)
+		x.publish(t, id, "m", time.Minute)
+		require.Equal(t, id, receive(t, x.next).Request.ID)
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/subject"
@@ -88,10 +89,10 @@ func (x *bundle) say(t *testing.T, dispatcher string, providers map[string]contr
 	require.NoError(t, err)
 	data, err := json.Marshal(contract.DispatcherState{ID: dispatcher, Providers: providers})
 	require.NoError(t, err)
-	_, err = bucket.Put(t.Context(), "dispatcher."+dispatcher, data)
+	_, err = bucket.Put(t.Context(), dispatcherhealth.Key(dispatcher), data)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		known := x.fleet.Providers()
+		known := x.Running().health.Providers()
 		for id := range providers {
 			if _, ok := known[id]; !ok {
 				return false
@@ -139,7 +140,7 @@ func TestDiscoveredModelsAreFound(t *testing.T) {
 	x.start(t)
 	listing := modelindex.Listing{Provider: "cerebras", Models: []modelindex.Model{{ID: "Some-Model", Tier: contract.TierFree}, {ID: "vectors", Embedding: true}}}
 	require.NoError(t, modelindex.Put(t.Context(), x.bus, listing))
-	require.Eventually(t, func() bool { return len(x.modelIndex.Book().Providers("vectors")) == 1 }, testWait, time.Millisecond)
+	require.Eventually(t, func() bool { return len(x.Running().modelIndex.Book().Providers("vectors")) == 1 }, testWait, time.Millisecond)
 	d := x.decided(t, "chat", "some-model", content("hi"))
 	require.Equal(t, contract.Decision{Provider: "cerebras", Model: "Some-Model", Reason: contract.ReasonModelHint, PinModel: true, Tokens: 1}, d)
 

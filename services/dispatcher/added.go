@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 
+	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/query"
@@ -19,9 +20,10 @@ import (
 // addedKeys are keys that operators add while the gateway runs. They are kept in a bucket, sealed under the admin key, so that they
 // survive a restart and reach every dispatcher; the order of the bucket gives them the same index everywhere.
 type addedKeys struct {
-	d      *Dispatcher
-	bucket *bus.Bucket
-	watch  *bus.Watch
+	d         *Dispatcher
+	discovery *discover.Runner
+	bucket    *bus.Bucket
+	watch     *bus.Watch
 }
 
 // sealedKey is a value of the bucket.
@@ -40,7 +42,12 @@ func (a *addedKeys) follow(ctx context.Context) error {
 	return err
 }
 
-func (a *addedKeys) stop() error { return a.watch.Stop() }
+func (a *addedKeys) stop() error {
+	if a == nil {
+		return nil
+	}
+	return a.watch.Stop()
+}
 
 // observe adds a key of the bucket to its pool. One that can't be opened, because it was sealed under another admin key, is left alone.
 func (a *addedKeys) observe(e bus.Entry) {
@@ -61,9 +68,9 @@ func (a *addedKeys) observe(e bus.Entry) {
 	if index, added := pool.Add(string(value), p.Tier); added {
 		a.d.secrets.add(string(value))
 		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.Int("key", index))
-		a.d.state.changed()
+		a.d.note(news{})
 		if _, listed := a.d.models().Listing(k.Provider); !listed {
-			a.d.discovery.RefreshSoon(k.Provider)
+			a.discovery.RefreshSoon(k.Provider)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
@@ -115,7 +116,7 @@ func (p *pipeline) keysOf(id, provider string) int {
 	p.t.Helper()
 	bucket, err := p.bus.Bucket(p.t.Context(), subject.StateBucket)
 	require.NoError(p.t, err)
-	e, err := bucket.Get(p.t.Context(), "dispatcher."+id)
+	e, err := bucket.Get(p.t.Context(), dispatcherhealth.Key(id))
 	require.NoError(p.t, err)
 	var s contract.DispatcherState
 	require.NoError(p.t, json.Unmarshal(e.Value, &s))

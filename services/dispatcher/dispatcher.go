@@ -7,27 +7,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/services/dispatcher/internal/breaker"
-	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
-	"hydrallm/services/dispatcher/internal/sessionheader"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/upstream"
-	"hydrallm/services/dispatcher/internal/usage"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
-	"hydrallm/shared/query"
-	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
 )
@@ -53,49 +48,40 @@ const (
 	giveBackLimit = 2 * time.Second        // for writing it, also when the time for the stop is over
 )
 
-// Dispatcher runs requests. It is a lifecycle.Service.
+// Dispatcher runs requests. It is a lifecycle.Service: Start begins to take requests; Stop takes no more, lets those under way finish until its
+// time is over, and hands back the rest. What is learnt of channels and keys outlives a stop.
 type Dispatcher struct {
-	cfg      Config
-	bus      *bus.Bus
-	log      *slog.Logger
-	client   *upstream.Client
-	breakers *breaker.Set
-	keys     map[string]*keypool.Pool // by provider
-	secrets  *secrets
-	slots    slot.Acquirer
-	shared   *slot.Shared // slots when it is not alone
-	dialects *dialects
-	planner  *plan.Planner
-	exec     *execute.Executor
-	state    *state
-	reg      prometheus.Registerer
-	load     *slotMetrics // registered while the service runs
-	tokens   *tokenMetrics
+	*lifecycle.Switch[run]
 
-	mu         sync.Mutex // held while the service starts or stops
-	running    bool
-	usage      *usage.Recorder
+	cfg        Config
+	bus        *bus.Bus
+	log        *slog.Logger
+	client     *upstream.Client
+	breakers   *breaker.Set
+	keys       map[string]*keypool.Pool // by provider
+	secrets    *secrets
+	dialects   *dialects
+	planner    *plan.Planner
+	exec       *execute.Executor // but for what each run adds
+	tokens     *tokenMetrics
+	news       chan news
 	modelIndex atomic.Pointer[modelindex.Copy] // nil while the service is stopped
-
-	// What a run of the service adds; nil before the first.
-	added     *addedKeys
-	discovery *discover.Runner
-	prober    *keypool.Prober
-	work      *bus.Consumer
-	queries   *bus.Service
 }
 
 // New checks the configuration. Nothing runs before Start.
 func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Dispatcher, error) {
-	d := &Dispatcher{cfg: cfg, bus: b, log: log, reg: reg}
-	d.state = newState(cfg.ID, cfg.Gateway, b, log)
+	d := &Dispatcher{cfg: cfg, bus: b, log: log, news: make(chan news, newsQueue)}
+	d.Switch = lifecycle.NewSwitch(d.begin, d.end)
+	if err := reg.Register(newSlotMetrics(d.load)); err != nil {
+		return nil, fmt.Errorf("registering the metrics of slots: %w", err)
+	}
 	var err error
-	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.state.note(news{channel: channel}) }); err != nil {
+	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.note(news{channel: channel}) }); err != nil {
 		return nil, err
 	}
 	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Cooldown) {
 		logCooldown(log, provider, r)
-		d.state.note(news{provider: provider, cooldown: r})
+		d.note(news{provider: provider, cooldown: r})
 	})
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
 	d.dialects = newDialects(d.client, cfg.Environ)
@@ -110,133 +96,6 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	return d, nil
 }
 
-// Start begins to take requests. It does nothing when the service runs already.
-func (d *Dispatcher) Start(ctx context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.running {
-		return nil
-	}
-	if err := d.start(ctx); err != nil {
-		return errors.Join(err, d.stop(ctx))
-	}
-	d.running = true
-	return nil
-}
-
-func (d *Dispatcher) start(ctx context.Context) error {
-	if err := d.share(ctx); err != nil {
-		return err
-	}
-	models, err := modelindex.Follow(ctx, d.bus, nil)
-	if err != nil {
-		return err
-	}
-	d.modelIndex.Store(models)
-	if err := d.forgetMoved(ctx); err != nil {
-		return err
-	}
-	d.discovery = d.newDiscovery()
-	d.prober = keypool.NewProber(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
-	d.added = &addedKeys{d: d}
-	if err := d.added.follow(ctx); err != nil {
-		return err
-	}
-	load := newSlotMetrics(d.slots.Active)
-	if err := d.reg.Register(load); err != nil {
-		return fmt.Errorf("registering the metrics of slots: %w", err)
-	}
-	d.load = load
-	d.usage = usage.NewRecorder(d.bus)
-	if d.queries, err = d.bus.Serve(ctx, d.queryConfig()); err != nil {
-		return err
-	}
-	if d.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight, Refused: d.refused}, d.handle); err != nil {
-		return err
-	}
-	if err := d.state.start(ctx); err != nil {
-		return err
-	}
-	d.discovery.Start()
-	return d.prober.Start(ctx)
-}
-
-// queryConfig is what the dispatcher answers to other services.
-func (d *Dispatcher) queryConfig() bus.QueryConfig {
-	h := query.Handlers{}
-	query.GetStatus.Handle(h, d.status)
-	query.AddKeys.Handle(h, d.added.add)
-	query.ProbeKeys.Handle(h, d.probeKeys)
-	query.RefreshModels.Handle(h, d.refreshModels)
-	return bus.QueryConfig{Service: query.Dispatcher, Instance: d.cfg.ID, Version: d.cfg.Version, Handlers: h}
-}
-
-// share sets up what has to agree with other dispatchers: slots are counted and dialogues known in this process alone, or through the
-// stores.
-func (d *Dispatcher) share(ctx context.Context) error {
-	d.slots, d.exec.Dialogues = &slot.Local{}, &sessionheader.Registry{}
-	if !d.cfg.Alone {
-		slots, err := d.bus.Bucket(ctx, subject.SlotsBucket)
-		if err != nil {
-			return err
-		}
-		dialogues, err := d.bus.Bucket(ctx, subject.DialogueBucket)
-		if err != nil {
-			return err
-		}
-		d.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID}, d.log)
-		d.slots, d.exec.Dialogues = d.shared, sessionheader.NewShared(store{dialogues}, d.log)
-	}
-	d.exec.Slots, d.state.breakers, d.state.keys = d.slots, d.breakers, d.keys
-	return nil
-}
-
-// Busy says how many requests are being answered. Stop waits for them.
-func (d *Dispatcher) Busy() string {
-	if d.work == nil {
-		return ""
-	}
-	return fmt.Sprintf("%d requests", d.work.InFlight())
-}
-
-// Stop takes no more requests, lets those under way finish until ctx ends, and hands back the rest.
-func (d *Dispatcher) Stop(ctx context.Context) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !d.running {
-		return nil
-	}
-	d.running = false
-	return d.stop(ctx)
-}
-
-// stop ends what start began, in whole or in part.
-func (d *Dispatcher) stop(ctx context.Context) error {
-	errs := []error{d.state.stop(ctx), d.work.Stop(ctx), d.queries.Stop(ctx)}
-	if d.usage != nil {
-		d.usage.Stop()
-	}
-	if d.shared != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
-		defer cancel()
-		errs = append(errs, d.shared.Close(ctx))
-	}
-	if d.discovery != nil {
-		d.discovery.Stop()
-		errs = append(errs, d.prober.Stop(ctx))
-	}
-	if d.added != nil {
-		errs = append(errs, d.added.stop())
-	}
-	errs = append(errs, d.modelIndex.Swap(nil).Stop())
-	if d.load != nil {
-		d.reg.Unregister(d.load)
-	}
-	d.dialects.opencode.Close() // sessions at its server end with the calls
-	d.client.Close()
-	return errors.Join(errs...)
-}
-
 // models is what discovery knows now.
 func (d *Dispatcher) models() *modelindex.Book {
 	if c := d.modelIndex.Load(); c != nil {
@@ -245,30 +104,46 @@ func (d *Dispatcher) models() *modelindex.Book {
 	return modelindex.NewBook()
 }
 
+// Busy says how many requests are being answered. Stop waits for them.
+func (d *Dispatcher) Busy() string {
+	if r := d.Running(); r != nil {
+		return fmt.Sprintf("%d requests", r.work.InFlight())
+	}
+	return ""
+}
+
+// load reads the slots of a dispatcher that runs.
+func (d *Dispatcher) load() []slot.Load {
+	if r := d.Running(); r != nil {
+		return r.slots.Active()
+	}
+	return nil
+}
+
 // handle runs one delivery of a request.
-func (d *Dispatcher) handle(ctx context.Context, w *bus.Work) {
+func (r *run) handle(ctx context.Context, w *bus.Work) {
 	ctx = telemetry.WithRequest(ctx, w.Request.ID)
 	if w.Request.Decision == nil {
-		d.settle(ctx, w, errors.Join(w.Dead(ctx, topology.Dispatcher, "request without a decision"), w.Discard(ctx)))
+		r.settle(ctx, w, errors.Join(w.Dead(ctx, topology.Dispatcher, "request without a decision"), w.Discard(ctx)))
 		return
 	}
 	reply := w.OpenReply()
 	defer reply.Close()
-	out := d.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Delivery - 1)}, reply)
+	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Delivery - 1)}, reply)
 	if out.HandBack {
 		w.Retry(giveBackTime)
 		return
 	}
-	d.record(ctx, w, out.Usage)
+	r.record(ctx, w, out.Usage)
 }
 
 // refused records what the workers cost that died with a request which must not run again.
-func (d *Dispatcher) refused(ctx context.Context, w *bus.Work) {
+func (r *run) refused(ctx context.Context, w *bus.Work) {
 	if w.Delivery == 1 || w.Request.Decision == nil {
 		return
 	}
-	if err := d.usage.Record(ctx, lost(w)); err != nil {
-		d.log.WarnContext(ctx, "recording a lost request", slog.String("rid", w.Request.ID), slog.Any("error", err))
+	if err := r.usage.Record(ctx, lost(w)); err != nil {
+		r.d.log.WarnContext(ctx, "recording a lost request", slog.String("rid", w.Request.ID), slog.Any("error", err))
 	}
 }
 
@@ -287,17 +162,17 @@ func lost(w *bus.Work) contract.RequestRecord {
 }
 
 // record stores the usage and then settles the request. Its answer is out already; nobody waits here.
-func (d *Dispatcher) record(ctx context.Context, w *bus.Work, u contract.RequestRecord) {
+func (r *run) record(ctx context.Context, w *bus.Work, u contract.RequestRecord) {
 	// The client's leaving must not lose the ledger entry of what it cost.
 	ctx = context.WithoutCancel(ctx)
-	d.tokens.count(&u)
-	err := d.usage.Record(ctx, u)
-	d.settle(ctx, w, errors.Join(err, w.Discard(ctx)))
+	r.d.tokens.count(&u)
+	err := r.usage.Record(ctx, u)
+	r.settle(ctx, w, errors.Join(err, w.Discard(ctx)))
 }
 
-func (d *Dispatcher) settle(ctx context.Context, w *bus.Work, err error) {
+func (r *run) settle(ctx context.Context, w *bus.Work, err error) {
 	if err != nil {
-		d.log.WarnContext(ctx, "closing a request", slog.Any("error", err))
+		r.d.log.WarnContext(ctx, "closing a request", slog.Any("error", err))
 	}
 	w.Done()
 }

@@ -86,8 +86,8 @@ func (d *Dispatcher) probe(ctx context.Context, provider string, _ int, key stri
 }
 
 // probeKeys answers query.ProbeKeys.
-func (d *Dispatcher) probeKeys(ctx context.Context, q query.Probe) (query.Probed, error) {
-	result, err := d.prober.Round(ctx, q.Force)
+func (r *run) probeKeys(ctx context.Context, q query.Probe) (query.Probed, error) {
+	result, err := r.prober.Round(ctx, q.Force)
 	if errors.Is(err, keypool.ErrRunning) {
 		return query.Probed{}, query.ErrProbing
 	}
@@ -96,10 +96,10 @@ func (d *Dispatcher) probeKeys(ctx context.Context, q query.Probe) (query.Probed
 }
 
 // refreshModels answers query.RefreshModels.
-func (d *Dispatcher) refreshModels(ctx context.Context, _ query.None) (query.Done, error) {
-	if err := d.discovery.Refresh(ctx); err != nil {
+func (r *run) refreshModels(ctx context.Context, _ query.None) (query.Done, error) {
+	if err := r.discovery.Refresh(ctx); err != nil {
 		return query.Done{}, err
 	}
-	d.log.InfoContext(ctx, "models refreshed on demand", slog.Int("providers", len(d.cfg.Gateway.Providers)))
+	r.d.log.InfoContext(ctx, "models refreshed on demand", slog.Int("providers", len(r.d.cfg.Gateway.Providers)))
 	return query.Done{Status: query.Success}, nil
 }

@@ -14,6 +14,7 @@ import (
 	"hydrallm/services/dispatcher"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
 )
@@ -323,7 +324,7 @@ routing: {priority: [p]}
 `)
 	bucket, err := p.bus.Bucket(t.Context(), subject.StateBucket)
 	require.NoError(t, err)
-	e, err := bucket.Get(t.Context(), "dispatcher.d")
+	e, err := bucket.Get(t.Context(), dispatcherhealth.Key("d"))
 	require.NoError(t, err)
 	require.JSONEq(t, `{"free":1,"premium":1}`, gjson.GetBytes(e.Value, "providers.p.keys").Raw)
 	for i := range 8 {

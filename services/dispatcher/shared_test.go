@@ -3,11 +3,8 @@ package dispatcher_test
 import (
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
-	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,53 +13,33 @@ import (
 	"hydrallm/services/dispatcher"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/slot/slottest"
-	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
 )
 
-// listed are the dispatchers that show themselves, by id.
-type listed struct {
-	p  *pipeline
-	mu sync.Mutex
-	is map[string]bool
+// fleet is the dispatchers that show themselves.
+type fleet struct {
+	p      *pipeline
+	health *dispatcherhealth.Follower
 }
 
 // watch follows the dispatchers.
-func (p *pipeline) watch() *listed {
+func (p *pipeline) watch() fleet {
 	p.t.Helper()
-	all := &listed{p: p, is: map[string]bool{}}
-	bucket, err := p.bus.Bucket(p.t.Context(), subject.StateBucket)
+	health, err := dispatcherhealth.Follow(p.t.Context(), p.bus, nil)
 	require.NoError(p.t, err)
-	w, err := bucket.Watch(p.t.Context(), "dispatcher.*", all.take)
-	require.NoError(p.t, err)
-	p.t.Cleanup(func() { require.NoError(p.t, w.Stop()) })
-	return all
-}
-
-func (l *listed) take(e bus.Entry) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if id := subject.Last(e.Key); e.Deleted {
-		delete(l.is, id)
-	} else {
-		l.is[id] = true
-	}
-}
-
-func (l *listed) ids() []string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Collect(maps.Keys(l.is))
+	p.t.Cleanup(func() { require.NoError(p.t, health.Stop()) })
+	return fleet{p, health}
 }
 
 // await waits until so many dispatchers are listed and ok accepts the status of each.
-func (l *listed) await(dispatchers int, ok func(query.Status) bool) {
-	l.p.t.Helper()
-	require.Eventually(l.p.t, func() bool {
-		all := query.GetStatus.AskEach(l.p.t.Context(), l.p.bus, l.ids(), query.None{})
+func (f fleet) await(dispatchers int, ok func(query.Status) bool) {
+	f.p.t.Helper()
+	require.Eventually(f.p.t, func() bool {
+		all := query.GetStatus.AskEach(f.p.t.Context(), f.p.bus, f.health.Dispatchers(), query.None{})
 		for _, r := range all {
 			if r.Err != nil || !ok(r.Answer) {
 				return false

@@ -19,6 +19,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/subject"
 )
 
@@ -36,12 +37,13 @@ type state struct {
 
 	bucket  *bus.Bucket
 	watches []*bus.Watch
-	news    chan news
+	news    <-chan news
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
 }
 
-// news is something that the other dispatchers should know: a channel that opened, or a key that rests.
+// news is something that the other dispatchers should know: a channel that opened, or a key that rests. Empty, it is only that routing should
+// know soon what is different here.
 type news struct {
 	channel  string
 	provider string
@@ -51,20 +53,17 @@ type news struct {
 // newsQueue bounds what waits to be told. What does not fit is not told: the others find out by themselves.
 const newsQueue = 256
 
-func newState(id string, gateway *config.Config, b *bus.Bus, log *slog.Logger) *state {
-	return &state{id: id, gateway: gateway, bus: b, log: log, news: make(chan news, newsQueue)}
+func (d *Dispatcher) newState() *state {
+	return &state{id: d.cfg.ID, bus: d.bus, breakers: d.breakers, keys: d.keys, gateway: d.cfg.Gateway, log: d.log, news: d.news}
 }
 
-// note queues news. It does not block.
-func (s *state) note(n news) {
+// note queues news for the state of the run. It does not block.
+func (d *Dispatcher) note(n news) {
 	select {
-	case s.news <- n:
+	case d.news <- n:
 	default:
 	}
 }
-
-// changed says that something is different that routing should know soon.
-func (s *state) changed() { s.note(news{}) }
 
 func (s *state) start(ctx context.Context) error {
 	var err error
@@ -109,8 +108,11 @@ func (s *state) run(ctx context.Context) {
 	}
 }
 
-// stop ends the publication and takes this dispatcher off the list.
+// stop ends the publication and takes this dispatcher off the list. It works on a state that started in part, or is nil.
 func (s *state) stop(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -119,14 +121,13 @@ func (s *state) stop(ctx context.Context) error {
 	for _, w := range s.watches {
 		errs = append(errs, w.Stop())
 	}
-	s.watches = nil
 	if s.bucket != nil {
 		errs = append(errs, s.bucket.Delete(ctx, s.key(), 0))
 	}
 	return errors.Join(errs...)
 }
 
-func (s *state) key() string { return "dispatcher." + s.id }
+func (s *state) key() string { return dispatcherhealth.Key(s.id) }
 
 func (s *state) publish(ctx context.Context) error {
 	return s.put(ctx, s.key(), contract.DispatcherState{ID: s.id, Providers: s.providers()})

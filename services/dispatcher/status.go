@@ -11,7 +11,8 @@ import (
 )
 
 // status answers query.GetStatus.
-func (d *Dispatcher) status(context.Context, query.None) (query.Status, error) {
+func (r *run) status(context.Context, query.None) (query.Status, error) {
+	d := r.d
 	s := query.Status{
 		Status: query.Online, Providers: map[string]query.ProviderStatus{}, Agents: map[string]query.AgentStatus{},
 		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Slots: []query.Load{}, Chains: d.planner.Chains(),
@@ -19,7 +20,7 @@ func (d *Dispatcher) status(context.Context, query.None) (query.Status, error) {
 	for id, c := range d.breakers.Snapshot() {
 		s.Circuits[id] = query.Circuit{State: c.State.String(), Failures: c.Failures, Remaining: c.Remaining, Probing: c.Probing, Remote: c.Remote}
 	}
-	for _, l := range d.slots.Active() {
+	for _, l := range r.slots.Active() {
 		s.Slots = append(s.Slots, query.Load(l))
 	}
 	for _, p := range d.cfg.Gateway.Providers {

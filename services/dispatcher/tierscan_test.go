@@ -23,10 +23,9 @@ func TestTierScanTakesNothing(t *testing.T) {
 		cfg, _, err := env.Parse("config.yaml", []byte(`providers: [{id: p, url: "http://h/v1", keys: [a, {value: b, tier: premium}]}, {id: q, url: "http://h/v1"}]`))
 		require.NoError(t, err)
 		log := slog.New(slog.DiscardHandler)
-		s := newState("d", cfg, nil, log)
+		s := &state{id: "d", gateway: cfg, log: log, keys: pools(cfg, func(string, keypool.Cooldown) {})}
 		s.breakers, err = newBreakers(cfg, log, prometheus.NewRegistry(), func(string) {})
 		require.NoError(t, err)
-		s.keys = pools(cfg, func(string, keypool.Cooldown) {})
 		circuit := s.breakers.Get(plan.ProviderCircuit("p"))
 		usable := map[string]contract.ProviderState{
 			"p": {Keys: map[string]int{contract.TierUnknown: 1, contract.TierPremium: 1}}, "q": {Keys: map[string]int{contract.TierUnknown: 1}},

@@ -22,14 +22,18 @@ const (
 	retryPause  = 500 * time.Millisecond
 )
 
-// Enricher hands requests on. It is a lifecycle.Service.
+// Enricher hands requests on. It is a lifecycle.Service: Start begins to take requests; Stop takes no more and waits for those under way, what
+// has not begun is handed back.
 type Enricher struct {
+	*lifecycle.Switch[run]
+
 	bus     *bus.Bus
 	log     *slog.Logger
 	handled *prometheus.CounterVec
-
-	work *bus.Consumer
 }
+
+// run is what exists between Start and Stop.
+type run struct{ work *bus.Consumer }
 
 // Ends of a delivery, as the label of the metric.
 const (
@@ -49,25 +53,21 @@ func New(b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Enricher, er
 	if err := reg.Register(handled); err != nil {
 		return nil, fmt.Errorf("registering the metrics of the enricher: %w", err)
 	}
-	return &Enricher{bus: b, log: log, handled: handled}, nil
+	e := &Enricher{bus: b, log: log, handled: handled}
+	e.Switch = lifecycle.NewSwitch(e.begin, e.end)
+	return e, nil
 }
 
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) { return New(p.Bus, p.Log, p.Metrics) }
 
-// Start begins to take requests.
-func (e *Enricher) Start(ctx context.Context) error {
+func (e *Enricher) begin(ctx context.Context, r *run) (err error) {
 	late := func(context.Context, *bus.Work) { e.handled.WithLabelValues(endLate).Inc() }
-	work, err := e.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: maxInFlight, Refused: late}, e.handle)
-	if err != nil {
-		return err
-	}
-	e.work = work
-	return nil
+	r.work, err = e.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: maxInFlight, Refused: late}, e.handle)
+	return err
 }
 
-// Stop takes no more requests and waits for those under way; what has not begun is handed back.
-func (e *Enricher) Stop(ctx context.Context) error { return e.work.Stop(ctx) }
+func (e *Enricher) end(ctx context.Context, r *run) error { return r.work.Stop(ctx) }
 
 // handle settles one delivery. Doing it twice is harmless: the next stage stores a forwarded request once.
 func (e *Enricher) handle(ctx context.Context, w *bus.Work) {

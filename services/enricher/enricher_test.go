@@ -2,6 +2,7 @@ package enricher
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -105,8 +107,13 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	require.Eventually(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endRetry)) == 1 }, testWait, time.Millisecond)
 }
 
-func TestStopToleratesAnEnricherThatNeverStarted(t *testing.T) {
+func TestStartAndStop(t *testing.T) {
 	t.Parallel()
-	e, _ := setup(t)
-	stop(t, e)
+	e, next := setup(t)
+	n := 0
+	startstoptest.Stress(t, e, func() {
+		n++
+		sent := publish(t, e, fmt.Sprint("r", n), time.Minute)
+		require.Equal(t, sent.ID, receive(t, next).Request.ID)
+	})
 }

@@ -18,25 +18,27 @@ import (
 	"hydrallm/services/ingress/internal/httpapi"
 	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
-	"hydrallm/services/ingress/internal/presence"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/decisionlog"
+	"hydrallm/shared/dispatcherhealth"
+	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/telemetry"
 )
 
-// Ingress is the service. It is a lifecycle.Service.
+// Ingress is the service. It is a lifecycle.Service: Start listens and serves. Stop says for StopPause that the service is not ready, while it
+// serves on. Then it accepts no more requests and lets those under way finish until its time is over; then their clients get an error and their
+// workers are told to stop.
 type Ingress struct {
+	*lifecycle.Switch[run]
+
 	cfg     Config
 	bus     *bus.Bus
 	log     *slog.Logger
 	table   *pending.Table
 	models  *modellist.List
 	metrics *httpapi.Metrics
-
-	mu  sync.Mutex // held while the service starts or stops
-	run *run       // nil while it is stopped
 }
 
 // run is what exists between Start and Stop.
@@ -45,7 +47,7 @@ type run struct {
 	decisions  *decisionlog.Log
 	replies    *bus.Subscription
 	fence      *bus.Subscription
-	presence   *presence.Watch
+	health     *dispatcherhealth.Follower
 	modelIndex *modelindex.Copy
 
 	cancel context.CancelFunc // of the sweep
@@ -65,23 +67,8 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {
 		return nil, err
 	}
+	i.Switch = lifecycle.NewSwitch(i.begin, i.end)
 	return i, nil
-}
-
-// Start listens and serves. It does nothing when the service runs already.
-func (i *Ingress) Start(ctx context.Context) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.run != nil {
-		return nil
-	}
-	r := &run{}
-	if err := i.begin(ctx, r); err != nil {
-		return errors.Join(err, r.end(ctx))
-	}
-	i.run = r
-	i.report(ctx)
-	return nil
 }
 
 // begin starts the parts of r: what receives answers first, what takes requests last.
@@ -97,7 +84,7 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.fence, err = i.bus.ServeFence(i.cfg.ID, i.table.Fence); err != nil {
 		return err
 	}
-	if r.presence, err = presence.Start(ctx, i.bus); err != nil {
+	if r.health, err = dispatcherhealth.Follow(ctx, i.bus, nil); err != nil {
 		return err
 	}
 	i.models.Update(modelindex.NewBook()) // what was known at the last stop may be gone
@@ -105,7 +92,12 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 		return err
 	}
 	r.server = transport.NewServer(i.cfg.MaxConns, i.log)
-	return r.server.Start(ctx, i.cfg.Addr, i.api(questions, r).Server())
+	if err := r.server.Start(ctx, i.cfg.Addr, i.api(questions, r).Server()); err != nil {
+		r.server = nil
+		return err
+	}
+	i.report(ctx, r.server.Addr())
+	return nil
 }
 
 func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
@@ -117,7 +109,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
-		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Dispatcher: r.presence.Present, Stopping: r.server.Stopping,
+		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Dispatcher: r.health.Any, Stopping: r.server.Stopping,
 		Queries: func() context.Context { return questions },
 		Seal:    i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
@@ -125,18 +117,16 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 
 // Addr is the address on which the service listens, or nil while it is stopped.
 func (i *Ingress) Addr() net.Addr {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if i.run == nil {
-		return nil
+	if r := i.Running(); r != nil {
+		return r.server.Addr()
 	}
-	return i.run.server.Addr()
+	return nil
 }
 
 // report logs where the service listens, and whether it should.
-func (i *Ingress) report(ctx context.Context) {
+func (i *Ingress) report(ctx context.Context, addr net.Addr) {
 	host, _, err := net.SplitHostPort(i.cfg.Addr)
-	bound, ok := i.run.server.Addr().(*net.TCPAddr)
+	bound, ok := addr.(*net.TCPAddr)
 	if err != nil || !ok { // it listens there, on TCP
 		panic(fmt.Sprintf("listening on %s: %v", i.cfg.Addr, err))
 	}
@@ -147,26 +137,19 @@ func (i *Ingress) report(ctx context.Context) {
 	}
 }
 
-// Stop says for StopPause that the service is not ready, while it serves on. Then it accepts no more requests and lets those under way finish until ctx ends; then their clients get an error and their workers are told
-// to stop.
-func (i *Ingress) Stop(ctx context.Context) error {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	r := i.run
-	if r == nil {
-		return nil
+// end stops what there is of r.
+func (i *Ingress) end(ctx context.Context, r *run) (err error) {
+	if r.server != nil {
+		r.server.Leave()
+		select {
+		case <-time.After(i.cfg.StopPause):
+		case <-ctx.Done():
+		}
+		if err = r.server.Drain(ctx); err != nil {
+			err = i.cutOff(ctx, r, err)
+		}
 	}
-	i.run = nil
-	r.server.Leave()
-	select {
-	case <-time.After(i.cfg.StopPause):
-	case <-ctx.Done():
-	}
-	err := r.server.Drain(ctx)
-	if err != nil {
-		err = i.cutOff(ctx, r, err)
-	}
-	return errors.Join(err, r.end(ctx))
+	return errors.Join(err, r.close(ctx))
 }
 
 // Busy says how many answers are under way. It is what Stop waits for, after its pause.
@@ -190,8 +173,8 @@ func (i *Ingress) cutOff(ctx context.Context, r *run, cause error) error {
 	return fmt.Errorf("%d answers cut off: %w", n, cause)
 }
 
-// end stops what is left of r. It works on a run that began in part.
-func (r *run) end(ctx context.Context) error {
+// close ends what is left of r.
+func (r *run) close(ctx context.Context) error {
 	r.giveUp()
 	if r.server != nil {
 		r.server.Close()
@@ -199,7 +182,7 @@ func (r *run) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	r.decisions.Stop(ctx)
-	err := errors.Join(r.fence.Stop(), r.replies.Stop(), r.presence.Stop(), r.modelIndex.Stop())
+	err := errors.Join(r.fence.Stop(), r.replies.Stop(), r.health.Stop(), r.modelIndex.Stop())
 	r.cancel()
 	r.wg.Wait()
 	return err

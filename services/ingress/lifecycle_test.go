@@ -17,9 +17,11 @@ import (
 
 	"hydrallm/services/ingress"
 	"hydrallm/shared/config"
+	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/process"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/startstoptest"
 )
 
 // stopping begins to stop the ingress and gives the result later.
@@ -205,29 +207,15 @@ func TestStopDespiteAStuckClient(t *testing.T) {
 	require.Less(t, time.Since(begin), 5*time.Second, "within the hard limit")
 }
 
-func TestStartAndStopAgain(t *testing.T) {
+func TestStartAndStop(t *testing.T) {
 	t.Parallel()
 	g := setup(t, nil)
 	g.work(echo)
-	for range 3 {
-		require.NoError(t, g.ingress.Start(t.Context()), "starting twice does nothing")
+	startstoptest.Stress(t, g.ingress, func() {
 		g.url = "http://" + g.ingress.Addr().String()
 		require.Equal(t, http.StatusOK, g.chat(chatBody).StatusCode)
-		g.stop()
-		require.Nil(t, g.ingress.Addr())
-		require.NoError(t, g.ingress.Start(t.Context()))
-	}
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			if i%2 == 0 {
-				_ = g.ingress.Start(t.Context())
-			} else {
-				g.stop()
-			}
-		})
-	}
-	wg.Wait()
+	})
+	require.Nil(t, g.ingress.Addr())
 }
 
 func TestStartRefuses(t *testing.T) {
@@ -265,10 +253,10 @@ func TestReadiness(t *testing.T) {
 	require.JSONEq(t, `{"status":"not ready","reason":"no dispatcher is running"}`, body)
 	state, err := g.worker.Bucket(t.Context(), subject.StateBucket)
 	require.NoError(t, err)
-	_, err = state.Put(t.Context(), "dispatcher.d1", []byte("{}"))
+	_, err = state.Put(t.Context(), dispatcherhealth.Key("d1"), []byte(`{"providers":{}}`))
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { status, _ := ready(); return status == http.StatusOK }, testWait, 10*time.Millisecond)
-	require.NoError(t, state.Delete(t.Context(), "dispatcher.d1", 0))
+	require.NoError(t, state.Delete(t.Context(), dispatcherhealth.Key("d1"), 0))
 	require.Eventually(t, func() bool { status, _ := ready(); return status != http.StatusOK }, testWait, 10*time.Millisecond)
 	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/healthz", nil).StatusCode, "alive all the time")
 }

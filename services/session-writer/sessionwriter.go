@@ -54,15 +54,16 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Service is the session-writer. Its methods are safe for concurrent use.
+// Service is the session-writer. It is a lifecycle.Service: Start opens the database, brings its schema up to date and begins to store facts and
+// to answer queries. Stop stores the batch under way; when its time is over first, the transaction is rolled back and the facts wait in their
+// stream for the next start.
 type Service struct {
+	*lifecycle.Switch[run]
+
 	cfg     Config
 	bus     *bus.Bus
 	log     *slog.Logger
 	metrics *metrics
-
-	mu  sync.Mutex // held while the service starts or stops
-	run *run       // nil while it is stopped
 }
 
 // New makes a service that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
@@ -80,7 +81,9 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err != nil {
 		return nil, err
 	}
-	return &Service{cfg: cfg, bus: b, log: log, metrics: m}, nil
+	s := &Service{cfg: cfg, bus: b, log: log, metrics: m}
+	s.Switch = lifecycle.NewSwitch(s.begin, s.end)
+	return s, nil
 }
 
 // Build makes the service from what all services are built from.
@@ -88,29 +91,13 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 	return New(Config{ID: p.ID, Version: p.Version, Database: p.Config.Sessions.Database.Reveal()}, p.Bus, p.Log, p.Metrics)
 }
 
-// Start opens the database, brings its schema up to date and begins to store facts and to answer queries. It does nothing when the service
-// runs already.
-func (s *Service) Start(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.run != nil {
-		return nil
-	}
+func (s *Service) begin(ctx context.Context, r *run) error {
 	db, err := store.Open(ctx, s.cfg.Database)
 	if err != nil {
 		return err
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	r := &run{store: db, cancel: cancel}
-	if err := s.begin(ctx, work, r); err != nil {
-		return errors.Join(err, r.stop(ctx))
-	}
-	s.run = r
-	return nil
-}
-
-// begin starts the parts of r, whose work ends with the context work.
-func (s *Service) begin(ctx, work context.Context, r *run) (err error) {
+	r.store, r.cancel = db, cancel
 	w := &writer{store: r.store, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
 	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
 	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
@@ -126,19 +113,6 @@ func (s *Service) begin(ctx, work context.Context, r *run) (err error) {
 	return nil
 }
 
-// Stop ends the service. The batch under way is stored; when ctx ends first, its transaction is rolled back and the facts wait in their
-// stream for the next start.
-func (s *Service) Stop(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.run
-	s.run = nil
-	if r == nil {
-		return nil
-	}
-	return r.stop(ctx)
-}
-
 // run is what exists between Start and Stop.
 type run struct {
 	store   *store.Store
@@ -148,7 +122,10 @@ type run struct {
 	wg      sync.WaitGroup
 }
 
-func (r *run) stop(ctx context.Context) error {
+func (s *Service) end(ctx context.Context, r *run) error {
+	if r.store == nil {
+		return nil
+	}
 	release := context.AfterFunc(ctx, r.cancel)
 	defer release()
 	err := errors.Join(r.facts.Stop(ctx), r.queries.Stop(ctx))

@@ -24,6 +24,7 @@ import (
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/testkit/pgtest"
+	"hydrallm/shared/testkit/startstoptest"
 )
 
 func TestMain(m *testing.M) { pgtest.Main(m) }
@@ -287,17 +288,15 @@ func TestStopsAmongFacts(t *testing.T) {
 
 func TestLifecycle(t *testing.T) {
 	t.Parallel()
-	t.Run("never started", func(t *testing.T) {
+	t.Run("again and again", func(t *testing.T) {
 		t.Parallel()
 		s := setup(t, sqliteAddress(t))
-		stop(t, s.Service)
-	})
-	t.Run("stopped and started twice", func(t *testing.T) {
-		t.Parallel()
-		s := started(t, sqliteAddress(t))
-		require.NoError(t, s.Start(t.Context()))
-		stop(t, s.Service)
-		stop(t, s.Service)
+		n := int64(0)
+		startstoptest.Stress(t, s, func() {
+			n++
+			s.publish(t, subject.UsageRecorded, usageLine(t, fmt.Sprint("r", n)))
+			s.awaitRequests(t, n)
+		})
 	})
 	t.Run("database out of reach", func(t *testing.T) {
 		t.Parallel()
@@ -313,21 +312,6 @@ func TestLifecycle(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		require.NoError(t, s.Stop(ctx))
-	})
-	t.Run("from many sides", func(t *testing.T) {
-		t.Parallel()
-		s := setup(t, sqliteAddress(t))
-		var wg sync.WaitGroup
-		for i := range 10 {
-			wg.Go(func() {
-				if i%2 == 0 {
-					require.NoError(t, s.Start(t.Context()))
-				} else {
-					stop(t, s.Service)
-				}
-			})
-		}
-		wg.Wait()
 	})
 }
 

@@ -16,9 +16,9 @@ import (
 
 // Service is a part of the process that can be started and stopped.
 //
-// Start returns when the service works, or with an error after it has undone what it began; the context covers the start only. Stop takes
-// no new work, waits for work under way until ctx ends, cancels the rest, and returns when nothing of the service runs any more. Stop is
-// idempotent and tolerates a service that was never started.
+// Start returns when the service works, or with an error after it has undone what it began; the context covers the start only. It does nothing
+// when the service works already. Stop takes no new work, waits for work under way until ctx ends, cancels the rest, and returns when nothing
+// of the service runs any more. Stop is idempotent and tolerates a service that was never started. A Switch keeps these promises.
 type Service interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error

@@ -28,47 +28,66 @@ type Parts struct {
 // Build makes a service that has not started.
 type Build func(Parts) (lifecycle.Service, error)
 
-// Unit is a service together with its own connection to NATS, the same whether it shares its process or has one for itself.
+// Unit is a service together with its own connection to NATS, the same whether it shares its process or has one for itself. It is a
+// lifecycle.Service: Start connects, builds the service and starts it; Stop stops it and then closes the connection.
 type Unit struct {
+	*lifecycle.Switch[unitRun]
+
 	connect bus.Config
 	parts   Parts
 	build   Build
+}
 
-	bus     atomic.Pointer[bus.Bus]
+// unitRun is what exists between Start and Stop.
+type unitRun struct {
+	bus     *bus.Bus
 	service lifecycle.Service
+	leaving atomic.Bool // Stop has begun
 }
 
 // NewUnit makes a unit that has not started. Bus of parts is ignored.
 func NewUnit(connect bus.Config, parts Parts, build Build) *Unit {
-	return &Unit{connect: connect, parts: parts, build: build}
+	u := &Unit{connect: connect, parts: parts, build: build}
+	u.Switch = lifecycle.NewSwitch(u.begin, u.end)
+	return u
 }
 
-// Start connects, builds the service and starts it.
-func (u *Unit) Start(ctx context.Context) error {
-	b, err := bus.Connect(ctx, u.connect)
-	if err != nil {
+func (u *Unit) begin(ctx context.Context, r *unitRun) (err error) {
+	if r.bus, err = bus.Connect(ctx, u.connect); err != nil {
 		return err
 	}
-	u.parts.Bus = b
-	service, err := u.build(u.parts)
+	parts := u.parts
+	parts.Bus = r.bus
+	service, err := u.build(parts)
 	if err != nil {
-		return errors.Join(fmt.Errorf("preparing: %w", err), disconnect(ctx, b))
+		return fmt.Errorf("preparing: %w", err)
 	}
 	if err := service.Start(ctx); err != nil {
-		return errors.Join(err, disconnect(ctx, b))
+		return err
 	}
-	u.service = service
-	u.bus.Store(b)
+	r.service = service
 	return nil
 }
 
-// Stop stops the service and then closes the connection.
-func (u *Unit) Stop(ctx context.Context) error {
-	b := u.bus.Swap(nil)
-	if b == nil {
-		return nil
+func (u *Unit) end(ctx context.Context, r *unitRun) (err error) {
+	r.leaving.Store(true)
+	if r.service != nil {
+		err = r.service.Stop(ctx)
 	}
-	return errors.Join(u.service.Stop(ctx), disconnect(ctx, b))
+	if r.bus != nil {
+		err = errors.Join(err, disconnect(ctx, r.bus))
+	}
+	return err
+}
+
+// Busy is what the service says of itself.
+func (u *Unit) Busy() string {
+	if r := u.Running(); r != nil {
+		if b, ok := r.service.(lifecycle.Busy); ok {
+			return b.Busy()
+		}
+	}
+	return ""
 }
 
 // flushLimit bounds the sending of what is still buffered when a connection is closed.
@@ -81,8 +100,8 @@ func disconnect(ctx context.Context, b *bus.Bus) error {
 	return b.Close(ctx)
 }
 
-// Ready says whether the service is started and its connection is up.
+// Ready says whether the service is started, its connection is up, and nobody stops it.
 func (u *Unit) Ready() bool {
-	b := u.bus.Load()
-	return b != nil && b.Ready()
+	r := u.Running()
+	return r != nil && !r.leaving.Load() && r.bus.Ready()
 }

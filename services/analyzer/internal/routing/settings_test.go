@@ -5,10 +5,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/services/analyzer/internal/fleet"
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
 )
 
 // configured is a gateway with a configuration as a file has it; all keys are thought to work.
@@ -18,7 +18,7 @@ func configured(t *testing.T, text string) *world {
 	cfg, _, err := env.Parse("config.yaml", []byte(text))
 	require.NoError(t, err)
 	w := &world{cfg: *cfg}
-	w.state.Providers = fleet.Assume(cfg.Providers)
+	w.state.Providers = dispatcherhealth.Assume(cfg.Providers)
 	return w
 }
 
@@ -101,7 +101,7 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 	}})
 	require.NoError(t, err)
 	w := &world{cfg: *cfg}
-	w.state.Providers = fleet.Assume(cfg.Providers)
+	w.state.Providers = dispatcherhealth.Assume(cfg.Providers)
 	for range 2 { // groq has no priority
 		d, err := w.decide(routing.Question{Model: "auto", Tokens: 49})
 		require.NoError(t, err)

@@ -90,6 +90,9 @@ func (r *Runner) Start() {
 
 // Stop ends what is going on and waits for it. It is idempotent.
 func (r *Runner) Stop() {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	r.stopped = true
 	r.mu.Unlock()

@@ -79,6 +79,9 @@ func (h *Prober) run(ctx context.Context) {
 
 // Stop cancels the probes under way, also those of an asked round, and waits for them.
 func (h *Prober) Stop(context.Context) error {
+	if h == nil {
+		return nil
+	}
 	h.mu.Lock()
 	h.stopped = true
 	if h.stop != nil {

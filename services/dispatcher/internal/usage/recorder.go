@@ -80,6 +80,9 @@ func (r *Recorder) enqueue(ctx context.Context, rec record) error {
 
 // Stop publishes what is queued and ends the recorder. It is idempotent.
 func (r *Recorder) Stop() {
+	if r == nil {
+		return
+	}
 	r.mu.Lock()
 	if !r.stopped {
 		r.stopped = true

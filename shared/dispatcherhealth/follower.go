@@ -1,11 +1,13 @@
-// Package fleet knows what the dispatchers say of the providers: which keys may be used now and which circuits are open. It reads a
-// local copy that a watch keeps current, so that asking costs nothing and takes nothing from anybody.
-package fleet
+// Package dispatcherhealth knows which dispatchers are there, and what they say of the providers: which keys may be used now and which circuits
+// are open. It reads a local copy that a watch keeps current, so that asking costs nothing and takes nothing from anybody.
+package dispatcherhealth
 
 import (
 	"context"
 	"encoding/json"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,14 +21,14 @@ import (
 // keepFor is how long a dispatcher counts that has not been heard of, by the clock of this process. It publishes every few seconds.
 const keepFor = 15 * time.Second
 
-// Fleet is what is known of the providers. It is safe for concurrent use.
-type Fleet struct {
+// Follower is what is known of the dispatchers. It is safe for concurrent use.
+type Follower struct {
 	assumed map[string]contract.ProviderState // holds while no dispatcher is known
 	view    atomic.Pointer[view]
 	watch   *bus.Watch
 
 	mu      sync.Mutex
-	reports map[string]report // by key of the bucket
+	reports map[string]report // by id of the dispatcher
 }
 
 // report is the last word of one dispatcher.
@@ -37,25 +39,33 @@ type report struct {
 
 // view is all reports in one. It is never changed.
 type view struct {
-	providers map[string]contract.ProviderState
-	until     time.Time // when a report gets too old; zero = never
+	dispatchers []string // ids, in order
+	providers   map[string]contract.ProviderState
+	until       time.Time // when a report gets too old; zero = never
 }
 
-// Follow begins to watch the dispatchers and returns when those that are there are known. The caller must Stop it.
-func Follow(ctx context.Context, b *bus.Bus, assumed map[string]contract.ProviderState) (*Fleet, error) {
+// prefix begins the keys of dispatchers in the state bucket; the id follows.
+const prefix = "dispatcher."
+
+// Key is where the dispatcher of an id publishes its contract.DispatcherState in the state bucket, every few seconds.
+func Key(id string) string { return prefix + id }
+
+// Follow begins to watch the dispatchers and returns when those that are there are known. assumed holds while no dispatcher is known; it may be
+// nil and must not change any more. The caller must Stop the follower.
+func Follow(ctx context.Context, b *bus.Bus, assumed map[string]contract.ProviderState) (*Follower, error) {
 	bucket, err := b.Bucket(ctx, subject.StateBucket)
 	if err != nil {
 		return nil, err
 	}
-	f := newFleet(assumed)
-	if f.watch, err = bucket.Watch(ctx, "dispatcher.*", f.observe); err != nil {
+	f := newFollower(assumed)
+	if f.watch, err = bucket.Watch(ctx, Key("*"), f.observe); err != nil {
 		return nil, err
 	}
 	return f, nil
 }
 
-func newFleet(assumed map[string]contract.ProviderState) *Fleet {
-	f := &Fleet{assumed: assumed, reports: map[string]report{}}
+func newFollower(assumed map[string]contract.ProviderState) *Follower {
+	f := &Follower{assumed: assumed, reports: map[string]report{}}
 	f.view.Store(&view{providers: assumed})
 	return f
 }
@@ -78,39 +88,48 @@ func Assume(providers []config.Provider) map[string]contract.ProviderState {
 }
 
 // Providers gives the state of each provider by id: usable if any live dispatcher says so. The caller must not change it.
-func (f *Fleet) Providers() map[string]contract.ProviderState {
+func (f *Follower) Providers() map[string]contract.ProviderState { return f.current().providers }
+
+// Dispatchers gives the ids of those that have shown themselves lately, in order. The caller must not change it.
+func (f *Follower) Dispatchers() []string { return f.current().dispatchers }
+
+// Any says whether at least one dispatcher has shown itself lately.
+func (f *Follower) Any() bool { return len(f.Dispatchers()) > 0 }
+
+func (f *Follower) current() *view {
 	v := f.view.Load()
 	if !v.until.IsZero() && !time.Now().Before(v.until) {
 		v = f.refresh()
 	}
-	return v.providers
+	return v
 }
 
 // observe takes in what one dispatcher says; something that can't be read, or says nothing of providers, counts as nothing.
-func (f *Fleet) observe(e bus.Entry) {
+func (f *Follower) observe(e bus.Entry) {
 	var said contract.DispatcherState
 	gone := e.Deleted || json.Unmarshal(e.Value, &said) != nil || said.Providers == nil
+	id := strings.TrimPrefix(e.Key, prefix)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if gone {
-		delete(f.reports, e.Key)
+		delete(f.reports, id)
 	} else {
-		f.reports[e.Key] = report{providers: said.Providers, heard: time.Now()}
+		f.reports[id] = report{providers: said.Providers, heard: time.Now()}
 	}
 	f.merge()
 }
 
-func (f *Fleet) refresh() *view {
+func (f *Follower) refresh() *view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.merge()
 }
 
 // merge drops the reports that are too old and makes a view of the others. The caller holds mu.
-func (f *Fleet) merge() *view {
+func (f *Follower) merge() *view {
 	now := time.Now()
 	maps.DeleteFunc(f.reports, func(_ string, r report) bool { return now.Sub(r.heard) >= keepFor })
-	v := &view{providers: f.assumed}
+	v := &view{dispatchers: slices.Sorted(maps.Keys(f.reports)), providers: f.assumed}
 	if len(f.reports) > 0 {
 		v.providers = map[string]contract.ProviderState{}
 	}
@@ -145,7 +164,7 @@ func either(a contract.ProviderState, seen bool, b contract.ProviderState) contr
 }
 
 // Stop ends the watch.
-func (f *Fleet) Stop() error {
+func (f *Follower) Stop() error {
 	if f == nil {
 		return nil
 	}

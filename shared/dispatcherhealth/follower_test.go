@@ -1,4 +1,4 @@
-package fleet
+package dispatcherhealth
 
 import (
 	"context"
@@ -41,7 +41,7 @@ func say(t *testing.T, s contract.DispatcherState) []byte {
 	return data
 }
 
-func (f *Fleet) hear(t *testing.T, dispatcher string, s states) {
+func (f *Follower) hear(t *testing.T, dispatcher string, s states) {
 	t.Helper()
 	f.observe(bus.Entry{Key: "dispatcher." + dispatcher, Value: say(t, contract.DispatcherState{ID: dispatcher, Providers: s})})
 }
@@ -69,7 +69,7 @@ func TestMerge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, order := range [][]int{{0, 1}, {1, 0}} {
-				f := newFleet(assumed)
+				f := newFollower(assumed)
 				for _, i := range order {
 					if i < len(tt.said) {
 						f.hear(t, string(rune('a'+i)), tt.said[i])
@@ -83,7 +83,7 @@ func TestMerge(t *testing.T) {
 
 func TestWhatCantBeReadCountsNot(t *testing.T) {
 	t.Parallel()
-	f := newFleet(assumed)
+	f := newFollower(assumed)
 	for _, value := range []string{``, `{`, `[]`, `{"id":"a"}`, `{"id":"a","providers":null}`, `{"providers":{"groq":{"keys":[]}}}`} {
 		f.hear(t, "a", states{"gemini": free(1)})
 		f.observe(bus.Entry{Key: "dispatcher.a", Value: []byte(value)})
@@ -95,20 +95,23 @@ func TestWhatCantBeReadCountsNot(t *testing.T) {
 func TestSilenceIsAbsence(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		f := newFleet(assumed)
+		f := newFollower(assumed)
 		f.hear(t, "a", states{"gemini": free(1)})
 		<-time.After(10 * time.Second)
 		f.hear(t, "b", states{"cerebras": free(1)})
 		<-time.After(5*time.Second - 1)
 		require.Equal(t, states{"gemini": free(1), "cerebras": free(1)}, f.Providers())
+		require.Equal(t, []string{"a", "b"}, f.Dispatchers())
 		<-time.After(1)
 		require.Equal(t, states{"cerebras": free(1)}, f.Providers())
-		require.Len(t, f.reports, 1)
+		require.Equal(t, []string{"b"}, f.Dispatchers())
+		require.True(t, f.Any())
 		f.hear(t, "a", states{"gemini": free(2)})
 		require.Equal(t, states{"gemini": free(2), "cerebras": free(1)}, f.Providers())
 		<-time.After(time.Minute)
 		require.Equal(t, assumed, f.Providers())
 		require.Empty(t, f.reports)
+		require.False(t, f.Any())
 		f.observe(bus.Entry{Key: "dispatcher.a", Deleted: true})
 		require.Equal(t, assumed, f.Providers())
 	})
@@ -170,7 +173,7 @@ func equal(a, b states) bool {
 
 func TestConcurrentUse(t *testing.T) {
 	t.Parallel()
-	f := newFleet(assumed)
+	f := newFollower(assumed)
 	var wg sync.WaitGroup
 	for i := range 4 {
 		wg.Go(func() {
@@ -187,12 +190,12 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestStopOfNothing(t *testing.T) {
 	t.Parallel()
-	var f *Fleet
+	var f *Follower
 	require.NoError(t, f.Stop())
 }
 
 func BenchmarkProviders(b *testing.B) {
-	f := newFleet(assumed)
+	f := newFollower(assumed)
 	f.observe(bus.Entry{Key: "dispatcher.a", Value: []byte(`{"providers":{"groq":{"keys":{"free":1}}}}`)})
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,0 +1,115 @@
+package dispatcher
+
+import (
+	"context"
+	"errors"
+
+	"hydrallm/services/dispatcher/internal/discover"
+	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/sessionheader"
+	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/usage"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/modelindex"
+	"hydrallm/shared/query"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/topology"
+)
+
+// run is what exists between Start and Stop.
+type run struct {
+	d         *Dispatcher
+	exec      *execute.Executor
+	slots     slot.Acquirer
+	shared    *slot.Shared // slots when the dispatcher is not alone
+	usage     *usage.Recorder
+	added     *addedKeys
+	discovery *discover.Runner
+	prober    *keypool.Prober
+	state     *state
+	work      *bus.Consumer
+	queries   *bus.Service
+}
+
+func (d *Dispatcher) begin(ctx context.Context, r *run) error {
+	r.d = d
+	if err := r.share(ctx); err != nil {
+		return err
+	}
+	models, err := modelindex.Follow(ctx, d.bus, nil)
+	if err != nil {
+		return err
+	}
+	d.modelIndex.Store(models)
+	if err := d.forgetMoved(ctx); err != nil {
+		return err
+	}
+	r.discovery = d.newDiscovery()
+	r.prober = keypool.NewProber(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
+	r.added = &addedKeys{d: d, discovery: r.discovery}
+	if err := r.added.follow(ctx); err != nil {
+		return err
+	}
+	r.usage = usage.NewRecorder(d.bus)
+	if r.queries, err = d.bus.Serve(ctx, r.answers()); err != nil {
+		return err
+	}
+	if r.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight, Refused: r.refused}, r.handle); err != nil {
+		return err
+	}
+	r.state = d.newState()
+	if err := r.state.start(ctx); err != nil {
+		return err
+	}
+	r.discovery.Start()
+	return r.prober.Start(ctx)
+}
+
+// share sets up what has to agree with other dispatchers: slots are counted and dialogues known in this process alone, or through the
+// stores.
+func (r *run) share(ctx context.Context) error {
+	d, exec := r.d, *r.d.exec
+	r.exec = &exec
+	r.slots, exec.Dialogues = &slot.Local{}, &sessionheader.Registry{}
+	if !d.cfg.Alone {
+		slots, err := d.bus.Bucket(ctx, subject.SlotsBucket)
+		if err != nil {
+			return err
+		}
+		dialogues, err := d.bus.Bucket(ctx, subject.DialogueBucket)
+		if err != nil {
+			return err
+		}
+		r.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID}, d.log)
+		r.slots, exec.Dialogues = r.shared, sessionheader.NewShared(store{dialogues}, d.log)
+	}
+	exec.Slots = r.slots
+	return nil
+}
+
+// answers is what the dispatcher answers to other services.
+func (r *run) answers() bus.QueryConfig {
+	h := query.Handlers{}
+	query.GetStatus.Handle(h, r.status)
+	query.AddKeys.Handle(h, r.added.add)
+	query.ProbeKeys.Handle(h, r.probeKeys)
+	query.RefreshModels.Handle(h, r.refreshModels)
+	return bus.QueryConfig{Service: query.Dispatcher, Instance: r.d.cfg.ID, Version: r.d.cfg.Version, Handlers: h}
+}
+
+// end stops what there is of r. Probes and discovery stop before the queries that wait for them.
+func (d *Dispatcher) end(ctx context.Context, r *run) error {
+	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.prober.Stop(ctx)}
+	r.discovery.Stop()
+	errs = append(errs, r.queries.Stop(ctx), r.added.stop(), d.modelIndex.Swap(nil).Stop())
+	r.usage.Stop()
+	if r.shared != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
+		defer cancel()
+		errs = append(errs, r.shared.Close(ctx))
+	}
+	d.dialects.opencode.Close() // sessions at its server end with the calls
+	d.client.Close()
+	return errors.Join(errs...)
+}
