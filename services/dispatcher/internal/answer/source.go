@@ -47,8 +47,8 @@ func (r *Reader) Buffered() bool { return r.events.Buffered() }
 
 // Read makes the chunk what an event of a chat stream says. It aliases the event.
 func (c *Chunk) Read(e *openai.Event) {
-	c.reset(Nothing)
 	if e.Data == nil {
+		c.reset(Nothing)
 		if e.Name == nil && e.ID == nil && e.Retry == nil && !e.Cut && !e.Noncanonical {
 			c.Kind, c.Raw = Comment, e.Raw // a comment stays one (SSE-04)
 		}
@@ -57,9 +57,10 @@ func (c *Chunk) Read(e *openai.Event) {
 	data := bytes.TrimSpace(e.Data)
 	switch {
 	case len(data) == 0 || data[0] == ':': // nothing, or a comment that another proxy took for data
+		c.reset(Nothing)
 		return
 	case openai.IsDone(data):
-		c.Kind = Done
+		c.reset(Done)
 		if wellformed(e) && len(e.Data) == len("[DONE]") { // with spaces around it, some clients take it for JSON
 			c.Raw = e.Raw
 		}

@@ -120,7 +120,7 @@ func (f *Filter) keepUsage(c *answer.Chunk) {
 func (f *Filter) piece(c *answer.Chunk) Step {
 	step := Step{Decisive: c.Decisive()}
 	f.began = f.began || step.Decisive
-	kept := c.Choices[:0]
+	left := 0
 	for i := range c.Choices {
 		ch := &c.Choices[i]
 		if !f.repair(c, ch) {
@@ -128,9 +128,12 @@ func (f *Filter) piece(c *answer.Chunk) Step {
 			continue
 		}
 		c.Edited = c.Edited || ch.Edited
-		kept = append(kept, *ch)
+		if left < i {
+			c.Choices[left] = *ch
+		}
+		left++
 	}
-	if c.Choices = kept; len(kept) > 0 {
+	if c.Choices = c.Choices[:left]; left > 0 {
 		f.pass(c)
 	}
 	step.Chunks = f.out

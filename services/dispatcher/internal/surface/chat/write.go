@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"slices"
 	"strconv"
 
 	"hydrallm/services/dispatcher/internal/answer"
@@ -52,13 +51,11 @@ func (w *writer) appendMade(dst []byte) []byte {
 func (w *writer) appendRead(dst []byte) []byte {
 	chunk, head := w.chunk, &w.answer.head
 	rename := w.answer.told.Model != ""
-	var named [3]namedMember
 	if rename {
 		head.Complete(w.answer.told.Model)
-		named = [3]namedMember{{"id", head.ID, false}, {"created", head.Created, false}, {"model", head.Model, false}}
 	}
 	c := rawjson.Copy(dst, chunk.Data)
-	hasChoices, hasUsage := false, false
+	hasID, hasCreated, hasModel, hasChoices, hasUsage := !rename, !rename, !rename, false, false
 	for m := range rawjson.Members(chunk.Data) {
 		name := string(m.Name())
 		c.Member(m.Key.Start, m.Value.End, (name != "error" || !chunk.NullError) && (!rename || !private(name)) && (!w.dropUsage || name != "usage"))
@@ -72,33 +69,36 @@ func (w *writer) appendRead(dst []byte) []byte {
 			if hasUsage = true; w.usage != nil {
 				replace(&c, m, w.usage)
 			}
-		}
-		for i := range named {
-			if rename && named[i].name == name {
-				named[i].seen = true
-				replace(&c, m, named[i].value)
+		case "id":
+			if hasID = true; rename {
+				replace(&c, m, head.ID)
+			}
+		case "created":
+			if hasCreated = true; rename {
+				replace(&c, m, head.Created)
+			}
+		case "model":
+			if hasModel = true; rename {
+				replace(&c, m, head.Model)
 			}
 		}
 	}
 	if !hasChoices {
 		c.Add([]byte(`"choices":[]`))
 	}
-	for _, m := range named {
-		if rename && !m.seen {
-			c.Add(rawjson.AppendString(nil, m.name), []byte(":"), m.value)
-		}
+	if !hasID {
+		c.Add([]byte(`"id":`), head.ID)
+	}
+	if !hasCreated {
+		c.Add([]byte(`"created":`), head.Created)
+	}
+	if !hasModel {
+		c.Add([]byte(`"model":`), head.Model)
 	}
 	if !hasUsage && w.usage != nil {
 		c.Add([]byte(`"usage":`), w.usage)
 	}
 	return c.End()
-}
-
-// namedMember is a member that all chunks have in common.
-type namedMember struct {
-	name  string
-	value []byte
-	seen  bool
 }
 
 func replace(c *rawjson.Copier, m rawjson.Member, value []byte) {
@@ -190,58 +190,46 @@ func appendDelta(dst, delta []byte, ch *answer.Choice, parts []byte) []byte {
 	if len(delta) == 0 || delta[0] != '{' {
 		return append(dst, "{}"...)
 	}
-	fields := [...]field{
-		{keyRole, ch.Role, true},
-		{keyReasoningContent, ch.ReasoningContent, false},
-		{keyContent, ch.Content, false},
-		{keyReasoning, ch.Reasoning, true},
-		{keyToolCalls, ch.ToolCalls, true},
-		{keyParts, parts, parts == nil},
+	calls := ch.ToolCalls
+	if calls == nil && len(ch.Calls) > 0 {
+		calls = appendCalls(nil, ch.Calls)
 	}
-	if ch.ToolCalls == nil && len(ch.Calls) > 0 {
-		fields[4].value = appendCalls(nil, ch.Calls)
-	}
-	known := fields[:len(fields)-1]
-	if parts != nil {
-		known = fields[:]
-	}
+	hasContent, hasReasoning, hasParts := false, false, false
 	c := rawjson.Copy(dst, delta)
 	for m := range rawjson.Members(delta) {
-		i := slices.IndexFunc(known, func(f field) bool { return string(f.key[1:len(f.key)-2]) == string(m.Name()) })
-		if i < 0 {
-			c.Member(m.Key.Start, m.Value.End, true)
-			continue
+		read := m.Value.Of(delta)
+		value := read
+		switch string(m.Name()) {
+		case "role":
+			value = ch.Role
+		case "content":
+			value, hasContent = ch.Content, true
+		case "reasoning_content":
+			value, hasReasoning = ch.ReasoningContent, true
+		case "reasoning":
+			value = ch.Reasoning
+		case "tool_calls":
+			value = calls
+		case "parts":
+			if hasParts = true; parts != nil {
+				value = parts
+			}
 		}
-		f := &known[i]
-		f.seen = true
-		if c.Member(m.Key.Start, m.Value.End, f.value != nil); f.value != nil {
-			replace(&c, m, f.value)
+		if c.Member(m.Key.Start, m.Value.End, value != nil); value != nil && &value[0] != &read[0] {
+			replace(&c, m, value)
 		}
 	}
-	for i := range fields {
-		if f := &fields[i]; !f.seen && f.value != nil {
-			c.Add(f.key, f.value)
-		}
+	if !hasReasoning && ch.ReasoningContent != nil {
+		c.Add([]byte(`"reasoning_content":`), ch.ReasoningContent)
+	}
+	if !hasContent && ch.Content != nil {
+		c.Add([]byte(`"content":`), ch.Content)
+	}
+	if !hasParts && parts != nil {
+		c.Add([]byte(`"parts":`), parts)
 	}
 	return c.End()
 }
-
-// field is a member of a delta that may change.
-type field struct {
-	key   []byte
-	value []byte // nil when the member is left out
-	seen  bool   // it is there, or is not added if it is not
-}
-
-// Members of a delta, with the colon.
-var (
-	keyRole             = []byte(`"role":`)
-	keyContent          = []byte(`"content":`)
-	keyReasoningContent = []byte(`"reasoning_content":`)
-	keyReasoning        = []byte(`"reasoning":`)
-	keyToolCalls        = []byte(`"tool_calls":`)
-	keyParts            = []byte(`"parts":`)
-)
 
 // appendMadeDelta appends a delta or message that was made here.
 func appendMadeDelta(dst []byte, ch *answer.Choice, parts []byte) []byte {
