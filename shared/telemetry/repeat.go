@@ -33,11 +33,10 @@ type repeats struct {
 
 // repeat is a kind of line that came within the last window.
 type repeat struct {
-	handler slog.Handler
-	last    slog.Record
-	shown   int
-	more    int // that were not written
-	timer   *time.Timer
+	shown int
+	more  int            // that were not written
+	sum   func(more int) // writes the line that stands for them
+	timer *time.Timer
 }
 
 func newRepeatHandler(h slog.Handler) repeatHandler {
@@ -45,7 +44,7 @@ func newRepeatHandler(h slog.Handler) repeatHandler {
 }
 
 func (h repeatHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level < slog.LevelInfo || r.Level < slog.LevelWarn && strings.HasPrefix(r.Message, EventPrefix) || h.all.take(h, r) {
+	if r.Level < slog.LevelInfo || r.Level < slog.LevelWarn && strings.HasPrefix(r.Message, EventPrefix) || h.all.take(ctx, h, r) {
 		return h.Handler.Handle(ctx, r)
 	}
 	return nil
@@ -70,7 +69,7 @@ func writeKey(b *strings.Builder, a slog.Attr) {
 }
 
 // take says whether to write the line now.
-func (s *repeats) take(h repeatHandler, r slog.Record) bool {
+func (s *repeats) take(ctx context.Context, h repeatHandler, r slog.Record) bool {
 	var b strings.Builder
 	b.WriteString(h.prefix + r.Level.String() + r.Message + "\x00")
 	r.Attrs(func(a slog.Attr) bool {
@@ -89,7 +88,9 @@ func (s *repeats) take(h repeatHandler, r slog.Record) bool {
 		line.timer = time.AfterFunc(repeatWindow, func() { s.end(key) })
 		s.lines[key] = line
 	case line.shown == repeatShown:
-		line.handler, line.last, line.more = h.Handler, r.Clone(), line.more+1
+		last := r.Clone()
+		line.more++
+		line.sum = func(more int) { sum(ctx, h.Handler, last, more) }
 		return false
 	}
 	line.shown++
@@ -113,16 +114,21 @@ func (s *repeats) end(key string) {
 }
 
 func (l *repeat) write() {
-	sum := slog.NewRecord(time.Now(), l.last.Level, l.last.Message, l.last.PC)
-	l.last.Attrs(func(a slog.Attr) bool {
+	l.sum(l.more)
+	l.more = 0
+}
+
+// sum writes a line that stands for others like r. It belongs to no request.
+func sum(ctx context.Context, h slog.Handler, r slog.Record, more int) {
+	line := slog.NewRecord(time.Now(), r.Level, r.Message, r.PC)
+	r.Attrs(func(a slog.Attr) bool {
 		if a.Key != requestAttr {
-			sum.AddAttrs(a)
+			line.AddAttrs(a)
 		}
 		return true
 	})
-	sum.AddAttrs(slog.Int("more", l.more))
-	l.more = 0
-	_ = l.handler.Handle(context.Background(), sum) // as slog does, there is nobody to tell
+	line.AddAttrs(slog.Int("more", more))
+	_ = h.Handle(context.WithValue(context.WithoutCancel(ctx), requestKey{}, nil), line) // as slog does, there is nobody to tell
 }
 
 // close writes what is left. Lines that come later are written as they are.

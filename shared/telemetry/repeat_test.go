@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,7 +28,7 @@ func TestRepeatedLines(t *testing.T) {
 		shed := func(n int) {
 			for i := range n {
 				ctx := telemetry.WithRequest(t.Context(), fmt.Sprint("r", i))
-				log.WarnContext(ctx, "request refused", slog.String("code", "queue_timeout"), slog.String("rid", fmt.Sprint(i)))
+				log.WarnContext(ctx, "request refused", slog.String("code", "queue_timeout"), slog.String("rid", strconv.Itoa(i)))
 			}
 		}
 		wait := func(d time.Duration) {

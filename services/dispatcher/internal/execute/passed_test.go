@@ -45,8 +45,9 @@ func TestHeadersOfTheOnlyUpstream(t *testing.T) {
 		"stream":         {with(reply("hi"), limits), nil, streamBody, 200, map[string]string{"X-Ratelimit-Limit-Requests": "100", "X-Upstream-Request-Id": "req_1"}},
 		"two upstreams":  {with(reply("hi"), limits), reply("hi"), plainBody, 200, map[string]string{"X-Ratelimit-Limit-Requests": "", "X-Upstream-Request-Id": ""}},
 		"passed refusal": {with(status(400, `{"error":{"message":"bad value"}}`), limits), nil, plainBody, 400, map[string]string{"X-Upstream-Request-Id": "req_1"}},
-		"the same wait": {with(status(429, limited), map[string]string{"Retry-After-Ms": "1500", "Retry-After": "2", "request-id": "r"}), nil, plainBody, 503,
-			map[string]string{"Retry-After": "2", "Retry-After-Ms": "1500", "X-Upstream-Request-Id": "r"}},
+		"the same wait": {with(status(429, limited), map[string]string{"Retry-After-Ms": "1500", "Retry-After": "2", "request-id": "r"}), nil, plainBody, 503, map[string]string{
+			"Retry-After": "2", "Retry-After-Ms": "1500", "X-Upstream-Request-Id": "r",
+		}},
 		"milliseconds first": {with(status(429, limited), map[string]string{"Retry-After-Ms": "600", "Retry-After": "9"}), nil, plainBody, 503, map[string]string{"Retry-After": "1", "Retry-After-Ms": "600"}},
 		"a very long wait":   {with(status(429, limited), map[string]string{"Retry-After-Ms": "86400000", "Retry-After": "86400"}), nil, plainBody, 503, map[string]string{"Retry-After": "", "Retry-After-Ms": ""}},
 		"an odd wait":        {with(status(429, limited), map[string]string{"Retry-After-Ms": "soon", "Retry-After": "3"}), nil, plainBody, 503, map[string]string{"Retry-After": "3", "Retry-After-Ms": ""}},

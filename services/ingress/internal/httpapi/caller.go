@@ -1,7 +1,6 @@
 package httpapi
 
 import (
-	"context"
 	"log/slog"
 
 	"github.com/valyala/fasthttp"
@@ -19,18 +18,16 @@ func (x *exchange) caller() caller {
 
 // refused logs that a client got an error although no upstream was asked. Path and body are not shown.
 func (c caller) refused(status int, code string, cause error) {
-	level := slog.LevelInfo
-	attrs := []slog.Attr{slog.String("rid", c.rid), slog.Int("status", status), slog.String("code", code), slog.String("route", c.route)}
+	attrs := []any{slog.String("rid", c.rid), slog.Int("status", status), slog.String("code", code), slog.String("route", c.route)}
 	if cause != nil {
 		attrs = append(attrs, slog.Any("error", cause))
 	}
-	if cause != nil && status >= fasthttp.StatusInternalServerError {
-		level = slog.LevelWarn // for the whole crowd it is one reason, so that nobody is named
-	} else {
-		if c.model != "" {
-			attrs = append(attrs, slog.String("model", c.model))
-		}
-		attrs = append(attrs, slog.String("client", c.client))
+	if cause != nil && status >= fasthttp.StatusInternalServerError { // for the whole crowd it is one reason, so that nobody is named
+		c.log.Warn("request refused", attrs...)
+		return
 	}
-	c.log.LogAttrs(context.Background(), level, "request refused", attrs...)
+	if c.model != "" {
+		attrs = append(attrs, slog.String("model", c.model))
+	}
+	c.log.Info("request refused", append(attrs, slog.String("client", c.client))...)
 }

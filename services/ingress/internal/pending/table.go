@@ -190,15 +190,15 @@ func (t *Table) all() func(yield func(*Request) bool) {
 
 func (t *Table) report(r *Request, err error) {
 	t.failed(err)
-	if errors.Is(err, ErrGone) {
-		t.log.Debug("client has gone", slog.String("rid", r.ID))
-		return
+	rid, reason := slog.String("rid", r.ID), slog.Any("error", err)
+	switch {
+	case errors.Is(err, ErrGone):
+		t.log.Debug("client has gone", rid)
+	case r.committed():
+		t.log.Warn("answer given up", rid, reason)
+	default: // the client gets a status, and whoever sends it says so
+		t.log.Debug("answer given up", rid, reason)
 	}
-	level := slog.LevelWarn
-	if !r.committed() {
-		level = slog.LevelDebug // the client gets a status, and whoever sends it says so
-	}
-	t.log.Log(context.Background(), level, "answer given up", slog.String("rid", r.ID), slog.Any("error", err))
 }
 
 func (t *Table) cancel(rid string) {
