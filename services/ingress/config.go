@@ -41,6 +41,7 @@ type Config struct {
 	CORSOrigins  []string         // of browsers that may call; "*" = all
 	Models       []Model          // of the configuration; they win over others
 	Providers    []Provider       // configured ones; none = only Models are listed
+	Automatic    []string         // ids of those that automatic routing may ask; none = it does not work, and is not listed
 	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
@@ -104,7 +105,7 @@ func FromGateway(g *config.Config) Config {
 	c := Config{
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
-		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins,
+		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Automatic: g.Automatic(),
 	}
 	for _, k := range g.Server.ClientKeys {
 		c.ClientKeys = append(c.ClientKeys, k.Reveal())

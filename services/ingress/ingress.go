@@ -61,7 +61,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("checking the configuration of the ingress: %w", err)
 	}
-	i := &Ingress{cfg: cfg, bus: b, log: log, models: modellist.New(cfg.Models, cfg.Providers, time.Now())}
+	i := &Ingress{cfg: cfg, bus: b, log: log, models: modellist.New(cfg.Models, cfg.Providers, cfg.Automatic, time.Now())}
 	i.table = pending.NewTable(cfg.limits(), b, log, func(err error) { i.metrics.Failed(err) })
 	var err error
 	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {

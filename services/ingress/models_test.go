@@ -36,6 +36,7 @@ func TestModelsFollowDiscovery(t *testing.T) {
 	g := setup(t, func(c *ingress.Config) {
 		c.Models = []ingress.Model{{ID: "m", OwnedBy: "hydrallm"}, {ID: "groq/shadowed", OwnedBy: "hydrallm"}}
 		c.Providers = []ingress.Provider{{ID: "groq"}, {ID: "ollama", Agent: true}}
+		c.Automatic = []string{"groq", "ollama"}
 	})
 	fixed := []string{"m", "groq/shadowed", "auto", "groq/auto", "LOCAL-AGENT/OLLAMA/auto"}
 	require.Equal(t, fixed, g.modelIDs())
@@ -79,7 +80,7 @@ func TestModelsFollowDiscovery(t *testing.T) {
 // URL-04: a list of thousands is one answer.
 func TestThousandsOfModels(t *testing.T) {
 	t.Parallel()
-	g := setup(t, func(c *ingress.Config) { c.Providers = []ingress.Provider{{ID: "p"}} })
+	g := setup(t, func(c *ingress.Config) { c.Providers, c.Automatic = []ingress.Provider{{ID: "p"}}, []string{"p"} })
 	l := modelindex.Listing{Provider: "p"}
 	for i := range 5000 {
 		l.Models = append(l.Models, modelindex.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Tier: "free"})

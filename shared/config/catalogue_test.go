@@ -241,3 +241,20 @@ providers:
 	require.Equal(t, []string{"a=k", "b=own", "c=first"}, keys)
 	require.Equal(t, map[string]config.Secret{"X-A": "1", "X-B": "2"}, c.Providers[2].Headers)
 }
+
+// R-448: without a list of priority all providers take part in automatic routing, in the order of the file.
+func TestAutomatic(t *testing.T) {
+	t.Parallel()
+	const providers = `providers: [{id: b, url: "http://h"}, {id: gemini, key: k}, {id: a, url: "http://h"}, {id: ollama}]` + "\n"
+	for text, want := range map[string][]string{
+		"":                               {"b", "gemini", "a", "ollama"},
+		"routing: {priority: []}":        {"b", "gemini", "a", "ollama"},
+		"routing: {priority: [a, nope]}": {"a", "gemini", "ollama"}, // and who is large or last by default
+		"routing: {priority: [a], large: '', final_fallback: ''}":    {"a"},
+		"routing: {priority: [nope], large: '', final_fallback: ''}": nil,
+	} {
+		require.Equal(t, want, sound(t, providers+text).Automatic(), text)
+	}
+	require.Equal(t, []string{"b", "gemini", "a", "ollama"}, sound(t, providers).Routing.Priority)
+	require.Empty(t, sound(t, "").Automatic())
+}

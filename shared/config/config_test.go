@@ -68,7 +68,7 @@ func TestDefaults(t *testing.T) {
 		QueueTimeout: 30 * time.Second, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Locale: "en",
 	}, c.Server)
 	require.Equal(t, config.Routing{
-		Priority:      []string{"gemini", "groq", "cerebras", "ollama", "opencode", "openclaw"},
+		Priority:      []string{},
 		MaxTokensFast: 8192, Fast: []string{"groq", "cerebras"}, Large: "gemini", FinalFallback: "ollama",
 		Aliases: map[string]string{
 			"gpt-3.5-turbo": "gemini-2.5-flash", "gpt-4o-mini": "gemini-2.5-flash", "claude-3-haiku": "gemini-2.5-flash",

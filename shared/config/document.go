@@ -50,10 +50,10 @@ func (doc *document) resolve() *Config {
 		doc.addModel(m)
 	}
 	doc.placePaths()
+	doc.resolveRouting()
 	doc.checkUse()
 	doc.checkProviders()
 	doc.checkServer()
-	doc.checkRouting()
 	doc.checkAliases()
 	doc.checkNATS()
 	doc.checkCooldowns()

@@ -77,8 +77,6 @@ var errorCases = map[string]struct {
 
 	// R-440: what can't work, although each part of it is fine.
 	"copies of one server":          {"nats: {replicas: 3}", []string{"1: nats.replicas: the embedded server is alone, so that there can't be 3 copies: set nats.url to a cluster, or leave replicas out"}},
-	"an alias of itself":            {"routing:\n  aliases:\n    a: a", []string{"3: routing.aliases.a: leads in a circle: a -> a"}},
-	"aliases in a circle":           {"routing:\n  aliases:\n    a: B\n    b: c\n    c: A\n    d: a", []string{"3: routing.aliases.a: leads in a circle: a -> B -> c -> A", "4: routing.aliases.b: leads in a circle: b -> c -> A -> B", "5: routing.aliases.c: leads in a circle: c -> A -> B -> c", "6: routing.aliases.d: leads in a circle: d -> a -> B -> c -> A"}},
 	"alias without a name":          {`routing: {aliases: {"": x}}`, []string{`1: routing.aliases."": must not be empty`}},
 	"control character, model":      {`models: [{name: "a\tb", upstreams: []}]`, []string{"1: models[0].name: holds the control character U+0009"}},
 	"control character, upstream":   {`upstreams: [{id: "\x07", provider: "\x1b[31m", model: "a\nb"}]`, []string{"1: upstreams[0].id: holds the control character U+0007", "1: upstreams[0].provider: holds the control character U+001B", "1: upstreams[0].model: holds the control character U+000A"}},
@@ -237,6 +235,8 @@ var warningCases = map[string]struct {
 			"8: models[0].pipeline: has no effect yet", `8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
 		},
 	},
+	"an alias of itself":  {"server: {host: localhost}\nrouting:\n  aliases:\n    a: a", []string{"4: routing.aliases.a: leads in a circle: a -> a"}},
+	"aliases in a circle": {"server: {host: localhost}\nrouting:\n  aliases:\n    a: B\n    b: c\n    c: A\n    d: a", []string{"4: routing.aliases.a: leads in a circle: a -> B -> c -> A", "5: routing.aliases.b: leads in a circle: b -> c -> A -> B", "6: routing.aliases.c: leads in a circle: c -> A -> B -> c", "7: routing.aliases.d: leads in a circle: d -> a -> B -> c -> A"}},
 	"aliases that are not used": {
 		one + "routing:\n  aliases:\n    m: pa/x\n    auto: m\n    PA: m\n    pa/real: m\n    MLLM/Auto: m",
 		[]string{
@@ -278,7 +278,11 @@ var warningCases = map[string]struct {
 	"model and messages in a patch": {strings.Replace(one, "[a1]", "[a1], patch: {model: x, messages: []}", 1), []string{ // C-14
 		"4: models[0].patch.model: the patch takes the place of the request's model", "4: models[0].patch.messages: the patch takes the place of the request's messages"}},
 	"unused upstream": {strings.Replace(one, "real-a}", "real-a}, {id: spare, provider: pa, model: m}", 1), []string{`3: upstreams[1]: upstream "spare" is in no model`}},
-	"unused provider": {"providers: [{id: idle, url: http://h}]", []string{`1: providers[0]: provider "idle" has no upstream`}},
+	"unused provider": {"providers: [{id: groq, key: k}, {id: idle, url: http://h}]\nrouting: {priority: [groq]}", []string{`1: providers[1]: provider "idle" has no upstream`}},
+	"used by auto":    {"providers: [{id: idle, url: http://h}]", nil},
+	"nobody for auto": {one + "routing: {priority: [groq], final_fallback: ''}", []string{"5: routing.priority: none of them is configured: nobody answers auto, and it is not listed"}},
+	"not taking part": {one + "routing: {priority: [groq, pa], fast: [groq, pa]}\nserver: {host: localhost}", nil},
+	"out of the list": {"providers: [{id: groq, key: k}, {id: cerebras, key: k}]\nrouting: {priority: [groq], fast: [groq, cerebras]}", []string{`2: routing.fast: "cerebras" is not in routing.priority, and so does not take part`}},
 	"used by routing": {"providers: [{id: idle, url: http://h}]\nrouting: {fast: [idle]}", nil},
 	"used by default": {"providers: [{id: groq, url: http://h}]", nil},
 	"https without a key": {

@@ -92,7 +92,6 @@ telemetry: {otlp_endpoint: "http://${H}"}
 `)
 	require.NoError(t, err)
 	require.Equal(t, []string{
-		`config.yaml:4: providers[0]: provider "p" has no upstream`,
 		"config.yaml:9: nats.listen: has no effect beside nats.url", "config.yaml:9: nats.store_dir: has no effect beside nats.url",
 	}, lines(effective(warnings)))
 	require.Equal(t, "127.0.0.1", c.Server.Host)
@@ -264,6 +263,7 @@ func TestQuickStartOfNothing(t *testing.T) {
 	require.True(t, c.Empty())
 	require.Contains(t, c.EmptyHint(), "GEMINI_API_KEY")
 	require.Len(t, c.Providers, 1)
+	require.Equal(t, []string{"ollama"}, c.Automatic())
 	require.Equal(t, "http://localhost:11434/v1", c.Providers[0].URL)
 
 	c, _, err = config.Load(environment(t, map[string]string{"GROQ_KEYS": "k"}, nil))

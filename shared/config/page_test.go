@@ -1,6 +1,7 @@
 package config
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"regexp"
@@ -8,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"hydrallm/shared/testkit/goldentest"
 )
+
+var update = flag.Bool("update", false, "write the page instead of comparing with it")
 
 // block is a part of the page that is made from the declarations of the settings.
 var block = regexp.MustCompile(`(?s)<!-- settings: ([a-z]+) -->\n.*?<!-- end of settings -->`)
@@ -37,7 +38,15 @@ func TestPageIsUpToDate(t *testing.T) {
 	for name := range blocks {
 		require.True(t, written[name], "the page has no place for %s", name)
 	}
-	goldentest.Compare(t, "../../../docs/configuration.md", []byte(page))
+	if *update {
+		require.NoError(t, os.WriteFile("../../docs/configuration.md", []byte(page), 0o600)) //nolint:gosec // the page that was read
+		return
+	}
+	is, want := strings.Split(string(text), "\n"), strings.Split(page, "\n")
+	for i := range min(len(is), len(want)) {
+		require.Equal(t, want[i], is[i], "line %d of docs/configuration.md is stale: run make docs", i+1)
+	}
+	require.Len(t, is, len(want))
 }
 
 // table describes the keys of a section.

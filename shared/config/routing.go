@@ -8,7 +8,7 @@ import (
 
 // Routing steers automatic routing.
 type Routing struct {
-	Priority      []string // provider ids
+	Priority      []string // provider ids; all of them in their order unless the configuration names some
 	MaxTokensFast int      // estimated tokens; fewer go to Fast, others to Large
 	Fast          []string // provider ids, in turn
 	Large         string
@@ -20,9 +20,9 @@ type Routing struct {
 
 func (r *Routing) settings() []setting {
 	return []setting{
-		key("priority", list(&r.Priority), "[gemini, groq, cerebras, ollama, opencode, openclaw]",
-			"provider ids in the order in which they are tried after the one that was decided for. Only providers of this list take part in automatic "+
-				"routing. Agents in it are not tried in their turn, see [local agents](#local-agents)").env("PROVIDER_PRIORITY").live(),
+		key("priority", list(&r.Priority), "[]", "provider ids in the order in which they are tried after the one that was decided for. Only providers of this "+
+			"list take part in automatic routing. Empty: all, in the order of the file. Agents in it are not tried in their turn, see "+
+			"[local agents](#local-agents)").env("PROVIDER_PRIORITY").live(),
 		key("max_tokens_fast_model", integer(&r.MaxTokensFast, 1, math.MaxInt32), "8192", "estimated tokens from which on a request counts as large").
 			env("MAX_TOKENS_FAST_MODEL").live(),
 		key("fast", list(&r.Fast), "[groq, cerebras]",
@@ -58,8 +58,28 @@ func DefaultAliases() map[string]string {
 	return r.Aliases
 }
 
-// checkRouting warns of names in the file that lead nowhere.
-func (doc *document) checkRouting() {
+// Automatic gives the providers that automatic routing may ask, in their order. Without any, "auto" does not work.
+func (c *Config) Automatic() []string {
+	var ids []string
+	for _, id := range slices.Concat(c.Routing.Priority, []string{c.Routing.Large, c.Routing.FinalFallback}) {
+		if _, known := c.Provider(id); known && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// resolveRouting lets all providers take part in automatic routing when nobody says which, and warns of names in the file that lead
+// nowhere.
+func (doc *document) resolveRouting() {
+	if len(doc.Routing.Priority) == 0 {
+		for _, p := range doc.Providers {
+			doc.Routing.Priority = append(doc.Routing.Priority, p.ID)
+		}
+	}
+	if len(doc.Providers) > 0 && len(doc.Automatic()) == 0 {
+		doc.warn("routing.priority", "none of them is configured: nobody answers auto, and it is not listed")
+	}
 	check := func(path string, ids ...string) {
 		if !doc.given(path) {
 			return
@@ -72,6 +92,11 @@ func (doc *document) checkRouting() {
 		}
 	}
 	r := doc.Routing
+	for _, id := range r.Fast {
+		if _, known := doc.Provider(id); known && doc.given("routing.fast") && !slices.Contains(r.Priority, id) {
+			doc.warn("routing.fast", "%q is not in routing.priority, and so does not take part", short(id))
+		}
+	}
 	check("routing.priority", r.Priority...)
 	check("routing.fast", r.Fast...)
 	check("routing.large", r.Large)
@@ -100,7 +125,7 @@ func (doc *document) checkAliases() {
 		way := []string{name}
 		for at := target; len(way) < longestWay && doc.meaning(at) == "" && aliases[strings.ToLower(at)] != ""; at = aliases[strings.ToLower(at)] {
 			if slices.ContainsFunc(way, func(s string) bool { return strings.EqualFold(s, at) }) {
-				doc.fail(path, "leads in a circle: %s", short(strings.Join(append(way, at), " -> ")))
+				doc.warn(path, "leads in a circle: %s", short(strings.Join(append(way, at), " -> ")))
 				way = nil
 				break
 			}

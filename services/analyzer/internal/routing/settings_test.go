@@ -50,7 +50,8 @@ func TestSettings(t *testing.T) {
 		"large":                        {`large: own`, "auto", 9000, "own [small] token_count"},
 		"no large":                     {`large: ""`, "auto", 9000, "gemini [of-gemini] key_availability"},
 		"priority":                     {`large: "", fast: [], priority: [own, gemini]`, "auto", 1, "own [small] key_availability"},
-		"final_fallback":               {`large: "", fast: [], priority: [], final_fallback: ollama`, "auto", 1, "agent ollama [] key_availability"},
+		"no priority":                  {`large: "", fast: []`, "auto", 1, "gemini [of-gemini] key_availability"}, // R-448
+		"final_fallback":               {`large: "", fast: [], priority: [ollama], final_fallback: ollama`, "auto", 1, "agent ollama [] key_availability"},
 		"aliases by default":           {``, "gpt-4o", 1, "gemini [gemini-2.5-pro] model_hint"},
 		"aliases":                      {`aliases: {gpt-4o: own/x}`, "gpt-4o", 1, "own [x] model_hint"},
 		"aliases replace the defaults": {`aliases: {other: own/x}`, "gpt-4o", 1, ""},

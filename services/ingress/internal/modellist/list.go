@@ -14,6 +14,7 @@ import (
 type List struct {
 	configured []Model
 	providers  []Provider
+	automatic  []string // ids of providers
 	created    int64
 	current    atomic.Pointer[answers]
 }
@@ -25,9 +26,9 @@ type answers struct {
 }
 
 // New makes the list of an empty model index. Models come first and win over others with the same id; without providers nothing else is
-// listed.
-func New(models []Model, providers []Provider, now time.Time) *List {
-	l := &List{configured: models, providers: providers, created: now.Unix()}
+// listed, and "auto" only if there are providers that it may ask.
+func New(models []Model, providers []Provider, automatic []string, now time.Time) *List {
+	l := &List{configured: models, providers: providers, automatic: automatic, created: now.Unix()}
 	l.Update(modelindex.NewBook())
 	return l
 }
@@ -47,8 +48,8 @@ func (l *List) Update(book *modelindex.Book) {
 	for _, m := range l.configured {
 		e.add(m)
 	}
-	if len(l.providers) > 0 {
-		e.add(automatic())
+	if len(l.automatic) > 0 {
+		e.add(l.auto(book))
 	}
 	for _, p := range l.providers {
 		e.add(p.automatic(book))

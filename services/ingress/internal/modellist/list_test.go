@@ -57,8 +57,8 @@ func (l listed) model(t *testing.T, id string) Model {
 func TestConfiguredOnly(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	require.Equal(t, `{"object":"list","data":[]}`, string(New(nil, nil, now).All())) // URL-04
-	l := New([]Model{{ID: "m", OwnedBy: "x"}, {ID: "n", OwnedBy: "y"}, {ID: "m", OwnedBy: "z"}}, nil, now)
+	require.Equal(t, `{"object":"list","data":[]}`, string(New(nil, nil, nil, now).All())) // URL-04
+	l := New([]Model{{ID: "m", OwnedBy: "x"}, {ID: "n", OwnedBy: "y"}, {ID: "m", OwnedBy: "z"}}, nil, nil, now)
 	l.Update(modelindex.NewBook(modelindex.Listing{Provider: "p", Models: []modelindex.Model{{ID: "a"}}}))
 	all := read(t, l)
 	require.Equal(t, []string{"m", "n"}, all.ids())
@@ -76,37 +76,46 @@ var providers = []Provider{
 	{ID: "second-box", Agent: true},
 }
 
+var everybody = []string{"gemini", "groq", "cerebras", "vendor", "ollama", "second-box"}
+
 // R-047, R-048.
 func TestVirtualModels(t *testing.T) {
 	t.Parallel()
-	all := read(t, New(nil, providers, time.Now()))
+	all := read(t, New(nil, providers, everybody, time.Now()))
 	require.Equal(t, []string{
 		"auto", "gemini/auto", "groq/auto", "cerebras/auto", "vendor/auto", "LOCAL-AGENT/OLLAMA/auto", "LOCAL-AGENT/SECOND-BOX/auto",
 	}, all.ids())
-	tests := map[string]struct {
-		owner          string
-		window         *int
-		images, search *bool
-	}{
-		"auto":                        {"hydrallm", new(1_000_000), new(true), new(true)},
-		"gemini/auto":                 {"gemini", new(1_000_000), new(true), new(true)},
-		"groq/auto":                   {"groq", new(32768), new(false), new(true)},
-		"cerebras/auto":               {"cerebras", new(32768), new(false), new(false)},
-		"vendor/auto":                 {"vendor", nil, nil, nil},
-		"LOCAL-AGENT/OLLAMA/auto":     {"local-agent", new(32768), nil, nil},
-		"LOCAL-AGENT/SECOND-BOX/auto": {"local-agent", new(32768), nil, nil},
-	}
-	for id, tt := range tests {
+	for id, owner := range map[string]string{
+		"auto": "hydrallm", "gemini/auto": "gemini", "groq/auto": "groq", "vendor/auto": "vendor", "LOCAL-AGENT/OLLAMA/auto": "local-agent",
+	} {
 		m := all.model(t, id)
-		require.Equal(t, tt.owner, m.OwnedBy, id)
-		require.Equal(t, Capabilities{MaxTokens: tt.window, Multimodal: tt.images, HasSearch: tt.search}, m.Capabilities, id)
+		require.Equal(t, owner, m.OwnedBy, id)
+		require.Equal(t, Capabilities{}, m.Capabilities, "nothing is known yet")
 	}
+	require.NotContains(t, read(t, New(nil, providers, nil, time.Now())).ids(), "auto", "nobody would answer")
+}
+
+// R-448: what automatic routing can is what its providers can.
+func TestCapabilitiesOfAutomatic(t *testing.T) {
+	t.Parallel()
+	l := New(nil, providers, []string{"groq", "vendor", "ollama"}, time.Now())
+	l.Update(modelindex.NewBook(
+		modelindex.Listing{Provider: "groq", Models: []modelindex.Model{{ID: "small", Window: 8192}, {ID: "large", Window: 65536}, {ID: "sees", Window: 1, Can: contract.FeatureImages}}},
+		modelindex.Listing{Provider: "vendor", Models: []modelindex.Model{{ID: "other", Window: 4096}, {ID: "ns/default", Window: 32768}}},
+		modelindex.Listing{Provider: "gemini", Models: []modelindex.Model{{ID: "huge", Window: 2_000_000, Cannot: contract.FeatureImages}, {ID: "vectors", Embedding: true}}},
+	))
+	all := read(t, l)
+	require.Equal(t, Capabilities{MaxTokens: new(32768), Multimodal: new(true)}, all.model(t, "auto").Capabilities, "Gemini does not take part")
+	require.Equal(t, Capabilities{MaxTokens: new(8192), Multimodal: new(true)}, all.model(t, "groq/auto").Capabilities)
+	require.Equal(t, Capabilities{MaxTokens: new(32768)}, all.model(t, "vendor/auto").Capabilities)
+	require.Equal(t, Capabilities{MaxTokens: new(2_000_000), Multimodal: new(false)}, all.model(t, "gemini/auto").Capabilities)
+	require.Equal(t, Capabilities{}, all.model(t, "cerebras/auto").Capabilities)
 }
 
 // R-047, R-050, R-072: what discovery found has ids that route to it.
 func TestDiscoveredModels(t *testing.T) {
 	t.Parallel()
-	l := New([]Model{{ID: "vendor/ns/b:tag", OwnedBy: "hydrallm", Tier: "standard"}}, providers, time.Now())
+	l := New([]Model{{ID: "vendor/ns/b:tag", OwnedBy: "hydrallm", Tier: "standard"}}, providers, everybody, time.Now())
 	book := modelindex.NewBook(
 		modelindex.Listing{Provider: "vendor", Models: []modelindex.Model{
 			{ID: "ns/b:tag", Tier: "free"},
@@ -153,7 +162,7 @@ func thousands(n int) *modelindex.Book {
 
 func TestThousandsOfModels(t *testing.T) {
 	t.Parallel()
-	l := New(nil, providers, time.Now())
+	l := New(nil, providers, everybody, time.Now())
 	l.Update(thousands(5000))
 	var all listed
 	require.NoError(t, json.Unmarshal(l.All(), &all))
@@ -163,7 +172,7 @@ func TestThousandsOfModels(t *testing.T) {
 }
 
 func BenchmarkUpdate(b *testing.B) {
-	l, book := New(nil, providers, time.Now()), thousands(5000)
+	l, book := New(nil, providers, everybody, time.Now()), thousands(5000)
 	b.ReportAllocs()
 	for b.Loop() {
 		l.Update(book)

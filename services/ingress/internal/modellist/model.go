@@ -1,6 +1,7 @@
 package modellist
 
 import (
+	"slices"
 	"strings"
 
 	"hydrallm/shared/contract"
@@ -58,40 +59,57 @@ func (p Provider) owner() string {
 	return p.ID
 }
 
-// What automatic routing gives in tokens.
-const (
-	largeWindow = 1_000_000
-	fastWindow  = 32768
-)
+// auto is the entry of "auto", which can what one of its providers can.
+func (l *List) auto(book *modelindex.Book) Model {
+	m := Model{ID: "auto", OwnedBy: OwnerGateway, DisplayName: "Automatic", Description: "The gateway chooses provider and model for each request"}
+	images := new(false)
+	for _, p := range l.providers {
+		if !slices.Contains(l.automatic, p.ID) {
+			continue
+		}
+		can := p.capabilities(book)
+		if can.MaxTokens != nil && (m.Capabilities.MaxTokens == nil || *can.MaxTokens > *m.Capabilities.MaxTokens) {
+			m.Capabilities.MaxTokens = can.MaxTokens
+		}
+		images = either(images, can.Multimodal)
+	}
+	m.Capabilities.Multimodal = images
+	return m
+}
 
-// automatic is the entry of "auto".
-func automatic() Model {
+// automatic is the entry that leaves the choice of the model to the provider.
+func (p Provider) automatic(book *modelindex.Book) Model {
 	return Model{
-		ID: "auto", OwnedBy: OwnerGateway, DisplayName: "Automatic", Description: "The gateway chooses provider and model for each request",
-		Capabilities: Capabilities{MaxTokens: new(largeWindow), Multimodal: new(true), HasSearch: new(true)},
+		ID: p.id("auto"), OwnedBy: p.owner(), DisplayName: p.ID + ", automatic", Description: "The gateway chooses among the models of " + p.ID,
+		Capabilities: p.capabilities(book),
 	}
 }
 
-// automatic is the entry that leaves the choice of the model to the provider. Where nothing is laid down, it can what its default model can.
-func (p Provider) automatic(book *modelindex.Book) Model {
-	m := Model{
-		ID: p.id("auto"), OwnedBy: p.owner(), DisplayName: p.ID + ", automatic", Description: "The gateway chooses among the models of " + p.ID,
+// capabilities are those of the model that the gateway chooses, and for images of any: such a request goes to one that takes them.
+func (p Provider) capabilities(book *modelindex.Book) Capabilities {
+	var c Capabilities
+	if chosen, ok := book.Default(p.ID, p.Defaults, false, nil); ok {
+		c = capabilities(chosen)
 	}
-	switch {
-	case p.Agent:
-		m.Capabilities.MaxTokens = new(fastWindow)
-	case p.ID == "gemini":
-		m.Capabilities = Capabilities{MaxTokens: new(largeWindow), Multimodal: new(true), HasSearch: new(true)}
-	case p.ID == "groq":
-		m.Capabilities = Capabilities{MaxTokens: new(fastWindow), Multimodal: new(false), HasSearch: new(true)}
-	case p.ID == "cerebras":
-		m.Capabilities = Capabilities{MaxTokens: new(fastWindow), Multimodal: new(false), HasSearch: new(false)}
-	default:
-		if chosen, ok := book.Default(p.ID, p.Defaults, false, nil); ok {
-			m.Capabilities = capabilities(chosen)
+	listing, _ := book.Listing(p.ID)
+	for _, m := range listing.Models {
+		if !m.Embedding {
+			c.Multimodal = either(c.Multimodal, capabilities(m).Multimodal)
 		}
 	}
-	return m
+	return c
+}
+
+// either says whether one of two has something: yes if one is known to, no if both are known not to, else unknown.
+func either(a, b *bool) *bool {
+	switch {
+	case a != nil && *a, b != nil && *b:
+		return new(true)
+	case a == nil || b == nil:
+		return nil
+	default:
+		return new(false)
+	}
 }
 
 // discovered is the entry of a model that discovery found.
