@@ -131,7 +131,10 @@ func (f *FactConsumer) process(msgs []jetstream.Msg) error {
 		}
 		facts = append(facts, Fact{Subject: m.Subject(), Data: m.Data(), Sequence: meta.Sequence.Stream, Delivery: meta.NumDelivered})
 	}
-	if err := f.handle(f.hard, facts); err != nil {
+	ctx, end := factsSpan(f.hard, f.cfg.Consumer, len(facts))
+	err := f.handle(ctx, facts)
+	end(err)
+	if err != nil {
 		for _, m := range msgs {
 			_ = m.NakWithDelay(factRetry)
 		}

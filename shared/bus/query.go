@@ -12,6 +12,8 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/micro"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/shared/fault"
 	"hydrallm/shared/subject"
@@ -103,7 +105,9 @@ func (s *Service) take(ctx context.Context, op string, handler QueryHandler, req
 	}
 	s.running.Go(func() {
 		defer func() { <-s.free }()
+		ctx, end := querySpan(tracedBy(ctx, nats.Header(req.Headers())), req.Subject(), trace.SpanKindServer)
 		answer, err := handler(ctx, req.Data())
+		end(err)
 		s.respond(ctx, op, req, answer, err)
 	})
 }
@@ -161,8 +165,12 @@ func (b *Bus) QueryInstance(ctx context.Context, service, instance, op string, q
 	return b.query(ctx, subject.QueryInstance(service, instance, op), question)
 }
 
-func (b *Bus) query(ctx context.Context, subj string, question []byte) ([]byte, error) {
-	m, err := b.nc.RequestWithContext(ctx, subj, question)
+func (b *Bus) query(ctx context.Context, subj string, question []byte) (answer []byte, err error) {
+	ctx, end := querySpan(ctx, subj, trace.SpanKindClient)
+	defer func() { end(err) }()
+	request := &nats.Msg{Subject: subj, Data: question, Header: nats.Header{}}
+	traceContext.Inject(ctx, propagation.HeaderCarrier(request.Header))
+	m, err := b.nc.RequestMsgWithContext(ctx, request)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return nil, fmt.Errorf("querying %s: %w", subj, ErrNoService)
 	}

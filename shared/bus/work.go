@@ -26,11 +26,6 @@ var ErrWorkFull = errors.New("request stream is full")
 // jsErrStreamFull is the API error code of a stream that refuses by size (nats-server JSStreamStoreFailedF and limits).
 const jsErrStreamFull jetstream.ErrorCode = 10077
 
-var traceContext propagation.TraceContext
-
-// traceHeader is where Inject puts the trace of a message, if it has one.
-const traceHeader = "Traceparent"
-
 // PublishWork hands a request to the first stage of its slip and returns when the server has it. The message id is the request id and the
 // stage, so that a repeated publish is stored once (delivery rule 1). body is not kept.
 func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byte) error {
@@ -312,13 +307,12 @@ func (c *Consumer) handle(w *Work) {
 			w.Retry(time.Second)
 		}
 	}()
-	ctx := c.ctx
-	if len(w.msg.Headers()[traceHeader]) > 0 {
-		ctx = traceContext.Extract(ctx, propagation.HeaderCarrier(w.msg.Headers()))
-	}
+	ctx := tracedBy(c.ctx, w.msg.Headers())
 	if !c.admit(ctx, w) {
 		return
 	}
+	ctx, end := w.span(ctx, c.cfg.Consumer)
+	defer end(nil)
 	w.granted.Store(true)
 	if w.object != "" {
 		body, err := c.bus.loadBody(ctx, w.object)

@@ -89,8 +89,10 @@ func (r *run) call(ctx context.Context, l *link, held reservation) (step, classi
 	a := &attempt{run: r, link: l, held: held, started: time.Now()}
 	defer a.settle(classify.Verdict{Class: classify.Cancelled}) // after a panic; otherwise it is settled already
 	a.logAccepted(ctx)
-	v := a.exchange(ctx)
+	within, end := a.span(ctx)
+	v := a.exchange(within)
 	v.Reason = r.exec.Secrets.Replace(v.Reason) // it may hold a code of the upstream's, which may be the key that it was sent
+	end(v)
 	a.settle(v)
 	a.note(ctx, v)
 	r.last, r.cut = v, a.sent == partly

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -16,8 +17,8 @@ import (
 	"hydrallm/shared/testkit/fakellm"
 )
 
-// alone writes the configuration of an all-in-one gateway on addr, with its data below dir.
-func alone(t *testing.T, dir, addr, upstream string) []string {
+// alone writes the configuration of an all-in-one gateway on addr, with its data below dir, and more if there is.
+func alone(t *testing.T, dir, addr, upstream string, more ...string) []string {
 	t.Helper()
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
@@ -31,7 +32,8 @@ routing: {final_fallback: "", aliases: {}}
 web: {enabled: false}
 sessions: {database: "sqlite:%s/hydrallm.db"}
 nats: {store_dir: "%s/nats"}
-`, port, upstream, dir, dir), 0o600))
+%s
+`, port, upstream, dir, dir, strings.Join(more, "\n")), 0o600))
 	return []string{"CONFIG_PATH=" + path}
 }
 
