@@ -218,9 +218,12 @@ func TestDeadLinks(t *testing.T) {
 				"README.md": "[1](docs/page.md#get-v1-whats-there) [2](https://example.com/x#y) [3](docs/)\n",
 			},
 		},
-		"no file":     {map[string]string{"docs/page.md": "\n[up](README.md)\n", "README.md": ""}, []string{"docs/page.md:2: nothing is at README.md"}},
-		"no heading":  {map[string]string{"docs/page.md": page, "README.md": "[1](docs/page.md#no-heading)"}, []string{"README.md:1: nothing is at docs/page.md#no-heading"}},
-		"no path":     {map[string]string{"docs/page.md": "`docs/page.md`, `docs/<x>`, `shared/gone.go`\n"}, []string{"docs/page.md:1: nothing is at shared/gone.go"}},
+		"no file":    {map[string]string{"docs/page.md": "\n[up](README.md)\n", "README.md": ""}, []string{"docs/page.md:2: nothing is at README.md"}},
+		"no heading": {map[string]string{"docs/page.md": page, "README.md": "[1](docs/page.md#no-heading)"}, []string{"README.md:1: nothing is at docs/page.md#no-heading"}},
+		"no path":    {map[string]string{"docs/page.md": "`docs/page.md`, `docs/<x>`, `shared/gone/`\n"}, []string{"docs/page.md:1: nothing is at shared/gone/"}},
+		"no source": {
+			map[string]string{"docs/page.md": "`a/b.go`, `c/b.go`, `b.go`, `x/a/b.go`\n", "shared/x/a/b.go": ""}, []string{"docs/page.md:1: nothing is at c/b.go"},
+		},
 		"not in here": {map[string]string{"docs/page.md": "[1](#page)\n"}, []string{"docs/page.md:1: nothing is at #page"}},
 	}
 	for name, tt := range tests {

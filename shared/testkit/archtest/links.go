@@ -14,6 +14,7 @@ var (
 	heading   = regexp.MustCompile(`(?m)^#+ +(.+)$`)
 	codeBlock = regexp.MustCompile("(?ms)^```.*?^```$")
 	named     = regexp.MustCompile("`((?:services|shared|deploy|docs)/[\\w./-]+)`")
+	goFile    = regexp.MustCompile("`((?:[\\w-]+/)+[\\w-]+\\.go)`") // by the end of its path
 	// unanchored is what a heading loses on the way to its anchor.
 	unanchored = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 )
@@ -25,9 +26,12 @@ func DeadLinks(root string) ([]string, error) {
 		return nil, err
 	}
 	anchors := map[string]map[string]bool{}
+	var sources strings.Builder
 	for _, t := range texts {
 		if path.Ext(t.path) == ".md" {
 			anchors[t.path] = anchorsOf(t.content)
+		} else {
+			sources.WriteString("/" + t.path + "\n")
 		}
 	}
 	var found []string
@@ -48,6 +52,11 @@ func DeadLinks(root string) ([]string, error) {
 			}
 			if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(file))); err != nil || anchor != "" && !anchors[file][anchor] {
 				found = append(found, fmt.Sprintf("%s: nothing is at %s", t.place(m[0]), target))
+			}
+		}
+		for _, m := range goFile.FindAllStringSubmatchIndex(t.content, -1) {
+			if file := t.content[m[2]:m[3]]; !strings.Contains(sources.String(), "/"+file+"\n") {
+				found = append(found, fmt.Sprintf("%s: nothing is at %s", t.place(m[0]), file))
 			}
 		}
 		for _, m := range named.FindAllStringSubmatchIndex(t.content, -1) {
