@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"net/url"
-	"slices"
 	"strings"
 
 	"hydrallm/shared/fault"
@@ -19,7 +18,7 @@ func pathOf(target string) (string, *fault.Fault) {
 		return "", badPath()
 	}
 	path, err := url.PathUnescape(raw)
-	if err != nil || slices.ContainsFunc(strings.Split(path, "/"), isDots) {
+	if err != nil || hasDots(path) {
 		return "", badPath()
 	}
 	if path != raw && !strings.HasPrefix(raw, pathModels+"/") && needlessEscape(raw) {
@@ -52,7 +51,15 @@ func pathPart(target string) (path string, ok bool) {
 	return "/", true
 }
 
-func isDots(segment string) bool { return segment == "." || segment == ".." }
+// hasDots says whether a segment of a path means this place or the one above.
+func hasDots(path string) bool {
+	for segment := range strings.SplitSeq(path, "/") {
+		if segment == "." || segment == ".." {
+			return true
+		}
+	}
+	return false
+}
 
 // needlessEscape says whether a valid path holds an escape of a character that is unreserved (RFC 3986, section 2.3) or a separator.
 func needlessEscape(raw string) bool {
