@@ -3,6 +3,7 @@ module hydrallm/services/session-writer
 go 1.26.0
 
 require (
+	github.com/oklog/ulid/v2 v2.1.1
 	github.com/prometheus/client_model v0.6.3
 	hydrallm/shared v0.0.0
 )

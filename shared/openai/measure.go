@@ -73,3 +73,10 @@ func codePoints(text []byte) int {
 	}
 	return n
 }
+
+// MessageTokens is the estimate for one message, which is valid JSON.
+func MessageTokens(message []byte) int64 {
+	r := requestScan{Request: Request{body: message}, s: rawjson.Scan(message)}
+	r.message(0)
+	return r.Tokens
+}

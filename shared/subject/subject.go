@@ -1,7 +1,11 @@
 // Package subject names every NATS subject, stream, consumer and bucket of the pipeline in one place.
 package subject
 
-import "strings"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+)
 
 // AllWork matches the work of every stage.
 const AllWork = workPrefix + ">"
@@ -70,6 +74,17 @@ func Dead(stage string) string { return "hydra.v1.dead." + stage }
 
 // Log is the subject of log facts of a category; the category must be a single token.
 func Log(category string) string { return "hydra.v1.log." + strings.ToLower(category) }
+
+// Turn is the subject of turn facts of a session, whose id may hold what a subject may not; what is the kind of the fact, or "*".
+func Turn(session, what string) string {
+	sum := sha256.Sum256([]byte(session))
+	return turnPrefix + hex.EncodeToString(sum[:16]) + "." + what
+}
+
+const turnPrefix = "hydra.v1.turn."
+
+// IsTurn says whether a subject is that of a turn fact.
+func IsTurn(subj string) bool { return strings.HasPrefix(subj, turnPrefix) }
 
 // Query is the request-reply subject of one operation of a service.
 func Query(service, op string) string { return "hydra.v1.query." + service + "." + op }

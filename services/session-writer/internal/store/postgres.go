@@ -27,7 +27,7 @@ func openPostgres(ctx context.Context, address string) (*Store, error) {
 	db.SetMaxOpenConns(pgConns)
 	db.SetMaxIdleConns(pgConns)
 	db.SetConnMaxIdleTime(5 * time.Minute)
-	s := &Store{write: db, read: db}
+	s := &Store{write: db, read: db, ids: newIDs()}
 	if err := migratePostgres(ctx, db.DB); err != nil {
 		return nil, errors.Join(scrub(err, u), s.Close())
 	}

@@ -30,7 +30,7 @@ func openSQLite(ctx context.Context, path string) (_ *Store, err error) {
 		return nil, err
 	}
 	sqlx.BindDriver(sqliteDriver, sqlx.QUESTION)
-	s := &Store{}
+	s := &Store{ids: newIDs()}
 	// Transactions of the writer take the write lock when they begin: one that reads first and then writes would fail at once when
 	// another process has written in between, without any wait (SES-05).
 	s.write, err = sqlitePool(path, 1, url.Values{

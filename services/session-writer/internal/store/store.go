@@ -14,6 +14,7 @@ import (
 type Store struct {
 	write *sqlx.DB
 	read  *sqlx.DB // the same as write on PostgreSQL
+	ids   *ids
 }
 
 const (

@@ -1,0 +1,279 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// ErrNoSession says that there is no such session, or none that the asker may see, or no such message in it.
+var ErrNoSession = errors.New("no such session")
+
+// States of a message.
+const (
+	stateDone    = "done"    // of a turn with a whole answer
+	stateOpen    = "open"    // a question without a whole answer: it is no part of later prompts
+	statePartial = "partial" // an answer that broke off: neither
+	stateSummary = "summary" // stands for the messages before it
+)
+
+// answerPlace is the place of the answer in its turn, behind all that was asked.
+const answerPlace = 1 << 20
+
+const defaultProject = "default"
+
+// Message is a stored message of a session.
+type Message struct {
+	ID       string `db:"id"`
+	Role     string `db:"role"`
+	Turn     int64  `db:"turn"`
+	Place    int64  `db:"place"`
+	State    string `db:"state"`
+	Tokens   int64  `db:"tokens"`   // estimated
+	Surface  string `db:"surface"`  // that it came over
+	Body     string `db:"body"`     // as Chat Completions has it
+	Original string `db:"original"` // as that surface has it, "" if that is the same
+}
+
+// Summary says whether the message stands for older ones.
+func (m *Message) Summary() bool { return m.State == stateSummary }
+
+// Ask is the beginning of a turn.
+type Ask struct {
+	Session   string
+	Request   string // id
+	Principal string
+	Surface   contract.Surface
+	At        time.Time
+	Pending   []contract.Turn // facts of the session that may not be stored yet, in order
+	Applied   uint64          // place in the stream up to which the session's facts are stored with them
+}
+
+// BeginTurn stores pending facts, reads the history of a session, oldest first, and saves the messages that take chooses in view of it, all in one
+// transaction, so that history never holds the turn itself (R-004). A session that does not exist is made. When the same request begins its
+// turn again, nothing more is saved, and take gets the history before that turn. The error is ErrNoSession for another principal's session.
+func (s *Store) BeginTurn(ctx context.Context, a Ask, take func(history []Message) []Message) error {
+	err := s.inTx(ctx, func(tx *sqlx.Tx) error {
+		for i := range a.Pending {
+			if _, err := s.applyTurn(ctx, tx, &a.Pending[i]); err != nil {
+				return err
+			}
+		}
+		row, err := s.claimSession(ctx, tx, a.Session, a.Principal, a.At)
+		if err != nil {
+			return err
+		}
+		turn, saved, err := turnOf(ctx, tx, a.Session, a.Request)
+		if err != nil {
+			return err
+		}
+		if !saved {
+			turn = row.Turns + 1
+		}
+		history, err := historyBefore(ctx, tx, a.Session, turn)
+		if err != nil {
+			return err
+		}
+		fresh := take(history)
+		if saved {
+			return nil
+		}
+		if row.Applied = max(row.Applied, int64(a.Applied)); row.Title == "" {
+			row.Title = titleOf(fresh)
+		}
+		return s.saveQuestion(ctx, tx, row, question{request: a.Request, surface: a.Surface, at: a.At, turn: turn, messages: fresh})
+	})
+	if err != nil {
+		return fmt.Errorf("beginning a turn: %w", rejection(err))
+	}
+	return nil
+}
+
+// sessionRow is what turns need of a session.
+type sessionRow struct {
+	ID            string `db:"id"`
+	Owner         string `db:"owner"`
+	Title         string `db:"title"`
+	Turns         int64  `db:"turns"`
+	Applied       int64  `db:"applied"`
+	Forks         int64  `db:"forks"`
+	ContextTokens int64  `db:"context_tokens"`
+}
+
+// lockSession reads a session and keeps others from writing to it until the transaction ends. The error is ErrNoSession if there is none.
+func (s *Store) lockSession(ctx context.Context, tx *sqlx.Tx, id string) (row sessionRow, err error) {
+	statement := `SELECT id, owner, title, turns, applied, forks, context_tokens FROM sessions WHERE id = ?`
+	if tx.DriverName() == postgresDriver { // the whole of a SQLite database is locked
+		statement += ` FOR UPDATE`
+	}
+	err = tx.GetContext(ctx, &row, tx.Rebind(statement), id)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, ErrNoSession
+	}
+	return row, err
+}
+
+// claimSession locks a session for a principal, makes it if there is none, and gives it to the first who uses it. The admin sees all.
+func (s *Store) claimSession(ctx context.Context, tx *sqlx.Tx, id, principal string, at time.Time) (sessionRow, error) {
+	row, err := s.lockSession(ctx, tx, id)
+	if errors.Is(err, ErrNoSession) {
+		if err := createSession(ctx, tx, id, principal, at); err != nil {
+			return row, err
+		}
+		row, err = s.lockSession(ctx, tx, id) // another process may have made it
+	}
+	switch {
+	case err != nil:
+		return row, err
+	case row.Owner == "":
+		row.Owner = principal
+		_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET owner = ? WHERE id = ?`), principal, id)
+		return row, err
+	}
+	return row, mayUse(row, principal)
+}
+
+func mayUse(row sessionRow, principal string) error {
+	if row.Owner != principal && row.Owner != "" && principal != contract.PrincipalAdmin {
+		return ErrNoSession
+	}
+	return nil
+}
+
+func createSession(ctx context.Context, tx *sqlx.Tx, id, owner string, at time.Time) error {
+	_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO sessions (id, project_id, owner, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING`), id, defaultProject, owner, Time{at}, Time{at})
+	return err
+}
+
+// turnOf gives the turn of a request whose question is saved.
+func turnOf(ctx context.Context, tx *sqlx.Tx, session, request string) (turn int64, saved bool, err error) {
+	err = tx.GetContext(ctx, &turn, tx.Rebind(`SELECT turn FROM messages WHERE session_id = ? AND request_id = ? LIMIT 1`), session, request)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, false, nil
+	}
+	return turn, err == nil, err
+}
+
+// maxHistory bounds the history of one prompt, in bytes of its bodies; older turns are left out.
+const maxHistory = 16 << 20
+
+const messageColumns = `id, role, turn, place, state, tokens, surface, body, original`
+
+// historyBefore reads what prompts of a turn build upon: the messages of answered turns before it, oldest first, and the summary of those that are no longer
+// there.
+func historyBefore(ctx context.Context, tx *sqlx.Tx, session string, turn int64) (history []Message, err error) {
+	rows, err := tx.QueryxContext(ctx, tx.Rebind(`SELECT `+messageColumns+` FROM messages WHERE session_id = ? AND turn < ?
+		AND state IN ('done', 'summary') ORDER BY turn DESC, place DESC`), session, turn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	size := 0
+	for rows.Next() {
+		var m Message
+		if err := rows.StructScan(&m); err != nil {
+			return nil, err
+		}
+		if size += len(m.Body); size > maxHistory { // the turn at hand is not whole then
+			for n := len(history); n > 0 && history[n-1].Turn == m.Turn; n-- {
+				history = history[:n-1]
+			}
+			break
+		}
+		history = append(history, m)
+	}
+	for i, j := 0, len(history)-1; i < j; i, j = i+1, j-1 {
+		history[i], history[j] = history[j], history[i]
+	}
+	return history, rows.Err()
+}
+
+// question is what a turn begins with.
+type question struct {
+	request  string
+	surface  contract.Surface
+	at       time.Time
+	turn     int64
+	messages []Message
+}
+
+// saveQuestion saves the messages of a turn that has no answer yet, and the session's row.
+func (s *Store) saveQuestion(ctx context.Context, tx *sqlx.Tx, row sessionRow, q question) error {
+	for i, m := range q.messages {
+		m.Turn, m.Place, m.State, m.Surface = q.turn, int64(i), stateOpen, string(q.surface)
+		if _, err := s.insertMessage(ctx, tx, row.ID, q.request, q.at, m); err != nil {
+			return err
+		}
+	}
+	_, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET title = ?, turns = ?, applied = ?, updated_at = ?, message_count = message_count + ?
+		WHERE id = ?`), row.Title, q.turn, row.Applied, Time{q.at}, len(q.messages), row.ID)
+	return err
+}
+
+// insertMessage adds a message with a new id, unless its place is taken.
+func (s *Store) insertMessage(ctx context.Context, tx *sqlx.Tx, session, request string, at time.Time, m Message) (id string, err error) {
+	id = s.ids.next(prefixMessage)
+	res, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO messages (id, session_id, role, created_at, turn, place, state, request_id, tokens, surface,
+		body, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, turn, place) DO NOTHING`),
+		id, session, storedRole(m.Role), Time{at}, m.Turn, m.Place, m.State, request, m.Tokens, m.Surface, m.Body, m.Original)
+	if err != nil {
+		return "", err
+	}
+	if n, err := res.RowsAffected(); err != nil || n == 0 {
+		return "", err
+	}
+	return id, nil
+}
+
+// storedRole is the role as the table knows it. Roles that only some providers have are the user's.
+func storedRole(role string) string {
+	switch role {
+	case "system", "assistant", "tool":
+		return role
+	case "function":
+		return "tool"
+	case "developer":
+		return "system"
+	}
+	return "user"
+}
+
+const (
+	partStepCost   = "step_cost"
+	partCompaction = "compaction"
+)
+
+func (s *Store) insertPart(ctx context.Context, tx *sqlx.Tx, message, kind, data string, at time.Time) error {
+	_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO parts (id, message_id, type, data, created_at) VALUES (?, ?, ?, ?, ?)`),
+		s.ids.next(prefixPart), message, kind, data, Time{at})
+	return err
+}
+
+const maxTitle = 80
+
+// titleOf names a session after what it begins with.
+func titleOf(messages []Message) string {
+	for _, m := range messages {
+		content := rawjson.Get([]byte(m.Body), "content")
+		if len(content) > 0 && content[0] == '[' {
+			for span := range rawjson.Elements(content) {
+				if text := rawjson.Get(span.Of(content), "text"); text != nil {
+					content = text
+					break
+				}
+			}
+		}
+		if text := rawjson.Text(content); m.Role == "user" && text != "" {
+			return clip(text, maxTitle)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,193 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// Grown are sessions by the estimated tokens of their next prompt, which have just got more.
+type Grown map[string]int64
+
+// ApplyTurns stores facts in one transaction and gives the sessions that grew. What is stored already stays as it is, in whatever order and however often
+// facts come: an answer stands in the turn of its question. Facts of sessions that were deleted are nothing.
+func (s *Store) ApplyTurns(ctx context.Context, turns []contract.Turn) (Grown, error) {
+	grown := Grown{}
+	ordered := slices.Clone(turns) // sessions are locked in one order by all
+	slices.SortStableFunc(ordered, func(a, b contract.Turn) int { return cmp.Compare(a.Session, b.Session) })
+	err := s.inTx(ctx, func(tx *sqlx.Tx) error {
+		for i := range ordered {
+			tokens, err := s.applyTurn(ctx, tx, &ordered[i])
+			if err != nil {
+				return err
+			}
+			if tokens > 0 {
+				grown[ordered[i].Session] = tokens
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storing turns: %w", rejection(err))
+	}
+	return grown, nil
+}
+
+// CatchUp is ApplyTurns for all facts of one session, in order, up to a place in the stream.
+func (s *Store) CatchUp(ctx context.Context, session string, turns []contract.Turn, applied uint64) (Grown, error) {
+	grown := Grown{}
+	err := s.inTx(ctx, func(tx *sqlx.Tx) error {
+		for i := range turns {
+			tokens, err := s.applyTurn(ctx, tx, &turns[i])
+			if err != nil {
+				return err
+			}
+			if tokens > 0 {
+				grown[session] = tokens
+			}
+		}
+		_, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET applied = ? WHERE id = ? AND applied < ?`), int64(applied), session, int64(applied))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("storing the turns of a session: %w", rejection(err))
+	}
+	return grown, nil
+}
+
+// Applied gives the place in the stream up to which the facts of a session are known to be stored, 0 for a session that is not known.
+func (s *Store) Applied(ctx context.Context, session string) (uint64, error) {
+	var places []int64
+	if err := s.read.SelectContext(ctx, &places, s.read.Rebind(`SELECT applied FROM sessions WHERE id = ?`), session); err != nil {
+		return 0, fmt.Errorf("reading a session: %w", err)
+	}
+	if len(places) == 0 {
+		return 0, nil
+	}
+	return uint64(places[0]), nil
+}
+
+// applyTurn stores one fact and gives the tokens of the session's next prompt if it changed.
+func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) (tokens int64, err error) {
+	at := plausible(t.At, time.Now()).Time
+	if t.Kind == contract.TurnAsked {
+		return 0, s.applyQuestion(ctx, tx, t, at)
+	}
+	row, err := s.lockSession(ctx, tx, t.Session)
+	if errors.Is(err, ErrNoSession) {
+		return 0, nil // deleted meanwhile
+	} else if err != nil {
+		return 0, err
+	}
+	turn, saved, err := turnOf(ctx, tx, t.Session, t.RequestID)
+	if err != nil || !saved || len(t.Messages) == 0 {
+		return 0, err
+	}
+	m := newMessage(t.Messages[0])
+	m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn, answerPlace, stateDone, string(t.Surface)
+	if t.Kind != contract.TurnAnswered {
+		m.State = statePartial
+	} else if err := dropPartial(ctx, tx, t.Session, turn); err != nil {
+		return 0, err
+	}
+	id, err := s.insertMessage(ctx, tx, t.Session, t.RequestID, at, m)
+	if err != nil || id == "" {
+		return 0, err
+	}
+	if err := s.insertPart(ctx, tx, id, partStepCost, stepCost(t), at); err != nil {
+		return 0, err
+	}
+	return s.closeTurn(ctx, tx, row, t, turn, m.State == stateDone, at)
+}
+
+// dropPartial makes room for a whole answer.
+func dropPartial(ctx context.Context, tx *sqlx.Tx, session string, turn int64) error {
+	res, err := tx.ExecContext(ctx, tx.Rebind(`DELETE FROM messages WHERE session_id = ? AND turn = ? AND state = 'partial'`), session, turn)
+	if err != nil {
+		return err
+	}
+	n, err := res.RowsAffected()
+	if err != nil || n == 0 {
+		return err
+	}
+	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count - ? WHERE id = ?`), n, session)
+	return err
+}
+
+// closeTurn notes in the session that a turn has an answer. A turn with a whole answer is part of later prompts.
+func (s *Store) closeTurn(ctx context.Context, tx *sqlx.Tx, row sessionRow, t *contract.Turn, turn int64, done bool, at time.Time) (tokens int64, err error) {
+	if done {
+		if _, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE messages SET state = 'done' WHERE session_id = ? AND turn = ? AND state = 'open'`), row.ID, turn); err != nil {
+			return 0, err
+		}
+		var added int64
+		if err := tx.GetContext(ctx, &added, tx.Rebind(`SELECT COALESCE(SUM(tokens), 0) FROM messages WHERE session_id = ? AND turn = ? AND state = 'done'`), row.ID, turn); err != nil {
+			return 0, err
+		}
+		tokens = row.ContextTokens + added
+		row.ContextTokens = tokens
+	}
+	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count + 1, context_tokens = ?, last_model = ?, last_provider = ?,
+		updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END WHERE id = ?`),
+		row.ContextTokens, clip(t.Model, maxName), clip(t.Provider, maxName), Time{at}, Time{at}, row.ID)
+	return tokens, err
+}
+
+// applyQuestion stores a question that could not be saved when it came. One for a session that belongs to somebody else is dropped.
+func (s *Store) applyQuestion(ctx context.Context, tx *sqlx.Tx, t *contract.Turn, at time.Time) error {
+	row, err := s.claimSession(ctx, tx, t.Session, t.Principal, at)
+	if errors.Is(err, ErrNoSession) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	if _, saved, err := turnOf(ctx, tx, t.Session, t.RequestID); err != nil || saved {
+		return err
+	}
+	messages := make([]Message, len(t.Messages))
+	for i, body := range t.Messages {
+		messages[i] = newMessage(body)
+	}
+	if row.Title == "" {
+		row.Title = titleOf(messages)
+	}
+	return s.saveQuestion(ctx, tx, row, question{request: t.RequestID, surface: t.Surface, at: at, turn: row.Turns + 1, messages: messages})
+}
+
+// newMessage reads role and size of a message.
+func newMessage(body string) Message {
+	raw := []byte(body)
+	if !rawjson.Valid(raw) || raw[0] != '{' { // a fact is no place for anything else
+		return Message{Role: "user", Body: `{"role":"user","content":""}`}
+	}
+	return Message{Role: rawjson.Text(rawjson.Get(raw, "role")), Tokens: count(openai.MessageTokens(raw)), Body: body}
+}
+
+// NewMessage makes a message to be saved from its JSON, which is valid and an object.
+func NewMessage(body []byte) Message { return newMessage(string(body)) }
+
+// stepCost is the data of the part that every answer has (R-302).
+func stepCost(t *contract.Turn) string {
+	data, err := json.Marshal(struct {
+		Provider  string `json:"provider"`
+		Model     string `json:"model"`
+		KeyIndex  int    `json:"key_index"`
+		Tokens    int64  `json:"tokens"`
+		LatencyMS int64  `json:"latency_ms"`
+		Truncated bool   `json:"truncated,omitempty"`
+	}{clip(t.Provider, maxName), clip(t.Model, maxName), t.KeyIndex, count(t.Tokens), count(t.LatencyMS), t.Truncated})
+	if err != nil { // strings and numbers always marshal
+		panic(fmt.Sprintf("encoding the cost of a step: %v", err))
+	}
+	return string(data)
+}
