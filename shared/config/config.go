@@ -58,7 +58,8 @@ func (c *Config) EmptyHint() string {
 		return "nothing is configured, so that only a local Ollama at its usual address is asked: set GEMINI_API_KEY, GROQ_API_KEY, OPENAI_API_KEY or the " +
 			"like, or OLLAMA_BASE_URL, or write a config.yaml. hydrallm demo shows the gateway without any of them"
 	case c.Empty():
-		return "the file has no providers: there is nothing to answer requests"
+		return "the file has no providers, so that there is nothing to answer requests: add some, such as providers: [{id: groq, key: \"${GROQ_API_KEY}\"}], " +
+			"or remove the file, and the keys in the environment (GEMINI_API_KEY, GROQ_API_KEY, OPENAI_API_KEY or the like) count"
 	default:
 		return ""
 	}

@@ -106,8 +106,9 @@ func TestAllInOneWithoutProviders(t *testing.T) {
 	require.NoError(t, err)
 	w := run(t, binary, []string{"CONFIG_PATH=" + emptyConfig(t)}, "--port", port)
 	w.awaitReady(t, addr)
-	require.Contains(t, w.log.String(), "GEMINI_KEYS")
-	require.Contains(t, w.log.String(), "providers=0 upstreams=0 models=0")
+	for _, want := range []string{"the file has no providers", `providers: [{id: groq, key: "${GROQ_API_KEY}"}]`, "GEMINI_API_KEY", "providers=0 upstreams=0 models=0"} {
+		require.Contains(t, w.log.String(), want)
+	}
 }
 
 func emptyConfig(t *testing.T) string {
