@@ -27,7 +27,7 @@ func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, kno
 		Planner:  planner, Breakers: permits{breakers}, Secrets: known, Log: log,
 		Metrics: metrics,
 		Limits: execute.Limits{
-			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
+			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, RoutedHeaders: r.RoutedTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
 		},
 	}
 }

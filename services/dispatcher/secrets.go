@@ -1,6 +1,8 @@
 package dispatcher
 
 import (
+	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,17 +12,24 @@ import (
 
 // secrets removes known secrets from text that leaves the gateway (R-173). It is safe for concurrent use.
 type secrets struct {
-	replacer atomic.Pointer[strings.Replacer]
+	mu    sync.Mutex // held by who adds
+	known atomic.Pointer[knownSecrets]
+}
 
-	mu    sync.Mutex
-	pairs []string
+// knownSecrets is what is known at one time. It does not change.
+type knownSecrets struct {
+	values   []string
+	replacer *strings.Replacer
 }
 
 // shortestSecret is the length of those that are removed: shorter ones would garble ordinary words.
 const shortestSecret = 6
 
+const removed = "[redacted]"
+
 func newSecrets(cfg *config.Config) *secrets {
 	s := &secrets{}
+	s.known.Store(&knownSecrets{})
 	s.add(cfg.Secrets()...)
 	return s
 }
@@ -29,13 +38,37 @@ func newSecrets(cfg *config.Config) *secrets {
 func (s *secrets) add(values ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	k := &knownSecrets{values: slices.Clone(s.known.Load().values)}
 	for _, v := range values {
 		if len(v) >= shortestSecret {
-			s.pairs = append(s.pairs, v, "[redacted]")
+			k.values = append(k.values, v)
 		}
 	}
-	s.replacer.Store(strings.NewReplacer(s.pairs...))
+	var pairs []string
+	for _, v := range k.values {
+		pairs = append(pairs, v, removed)
+	}
+	k.replacer = strings.NewReplacer(pairs...)
+	s.known.Store(k)
 }
 
-// Replace gives the text without the secrets: not even their beginnings are left, since the text may go to anybody.
-func (s *secrets) Replace(text string) string { return s.replacer.Load().Replace(text) }
+// Replace gives the text without the secrets: neither their beginnings are left nor pieces of them between which a provider has masked the rest,
+// since the text may go to anybody.
+func (s *secrets) Replace(text string) string {
+	k := s.known.Load()
+	return masked.ReplaceAllStringFunc(k.replacer.Replace(text), func(word string) string {
+		pieces := masked.FindStringSubmatch(word)
+		if slices.ContainsFunc(k.values, func(secret string) bool {
+			return len(pieces[1]) >= shortestPiece && strings.HasPrefix(secret, pieces[1]) || len(pieces[2]) >= shortestPiece && strings.HasSuffix(secret, pieces[2])
+		}) {
+			return removed
+		}
+		return word
+	})
+}
+
+// masked is a word whose middle can't be read, as providers quote keys: "sk-ab***wxyz", "abcd...wxyz".
+var masked = regexp.MustCompile(`([A-Za-z0-9_-]*)(?:\*{2,}|\.{3,}|…|•{2,})([A-Za-z0-9_-]*)`)
+
+// shortestPiece is the length of the pieces of masked secrets that are removed.
+const shortestPiece = 2

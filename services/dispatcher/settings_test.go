@@ -135,7 +135,7 @@ func TestSettingsOfTime(t *testing.T) {
 		"request_timeout of the provider": {"", "request_timeout: 200ms", silent, true},
 		"request_timeout, committed":      {"request_timeout: 300ms", "", begun, false},
 		"idle_timeout":                    {"idle_timeout: 100ms", "", begun, false},
-		"stream_gate_timeout":             {"stream_gate_timeout: 100ms, idle_timeout: 300ms", "", silent, false},
+		"stream_gate_timeout":             {"stream_gate_timeout: 100ms, request_timeout: 500ms", "", silent, false},
 		"request_deadline":                {"request_deadline: 300ms", "", fakellm.NoAnswer(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,6 +162,22 @@ func TestSettingsOfTime(t *testing.T) {
 			}
 		})
 	}
+}
+
+// the limit for the headers of a routed stream, as long as another provider could answer.
+func TestSettingOfRoutedHeaders(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.upstream.Handle(func(r fakellm.Request) fakellm.Answer {
+		if r.Model() == "of-a" {
+			return fakellm.NoAnswer()
+		}
+		return fakellm.Stream("second")
+	})
+	p.run(threeProviders + "routing: {priority: [a, b]}\nresilience: {routed_headers_timeout: 100ms}\n")
+	got := p.get("r", streamBody, to("a"))
+	require.Equal(t, contract.OutcomeSuccess, got.outcome, got.body)
+	require.Equal(t, []string{"of-a", "of-b"}, p.called())
 }
 
 // the breaker of an upstream and that of a provider have settings of their own.

@@ -79,7 +79,9 @@ func (c *Config) Secrets() []string {
 	add(c.Server.ClientKeys...)
 	for _, p := range c.Providers {
 		for _, k := range p.Keys {
-			add(k.Value)
+			if !placeholder(k.Value.Reveal()) {
+				add(k.Value)
+			}
 		}
 		for _, v := range p.Headers {
 			add(v)

@@ -77,7 +77,7 @@ func TestDefaults(t *testing.T) {
 		FreeModels: []string{}, PremiumModels: []string{},
 	}, c.Routing)
 	require.Equal(t, config.Resilience{
-		MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second, HeadersTimeout: 240 * time.Second, RequestTimeout: 300 * time.Second,
+		MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second, HeadersTimeout: 240 * time.Second, RoutedTimeout: time.Minute, RequestTimeout: 300 * time.Second,
 		ProviderBreaker: config.Breaker{Consecutive: 5, OpenFor: 60 * time.Second, HalfOpen: true},
 		ChannelBreaker:  config.Breaker{Failures: 3, Window: 5 * time.Minute, OpenFor: 60 * time.Second},
 		Cooldowns:       config.Cooldowns{Forbidden: 24 * time.Hour, Quota: time.Hour, Other: 5 * time.Minute, Max: 24 * time.Hour},
@@ -170,7 +170,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		Aliases: map[string]string{"a": "b"}, FreeModels: []string{"x"}, PremiumModels: []string{"y"},
 	}, c.Routing)
 	require.Equal(t, config.Resilience{
-		MaxHops: 5, MaxRetries: 6, GateTimeout: 7 * time.Millisecond, HeadersTimeout: 8 * time.Millisecond, RequestTimeout: 9 * time.Minute,
+		MaxHops: 5, MaxRetries: 6, GateTimeout: 7 * time.Millisecond, HeadersTimeout: 8 * time.Millisecond, RoutedTimeout: time.Minute, RequestTimeout: 9 * time.Minute,
 		IdleTimeout: 10 * time.Second, RequestDeadline: 11 * time.Minute,
 		ProviderBreaker: config.Breaker{Failures: 1, Window: time.Second, OpenFor: time.Minute, HalfOpen: true},
 		ChannelBreaker:  config.Breaker{Consecutive: 2, OpenFor: 3 * time.Second, HalfOpen: true},

@@ -11,6 +11,7 @@ type Resilience struct {
 	MaxRetries      int // attempts within one key pool
 	GateTimeout     time.Duration
 	HeadersTimeout  time.Duration
+	RoutedTimeout   time.Duration // the same for a routed stream while another provider could answer
 	RequestTimeout  time.Duration // one upstream call with its stream
 	IdleTimeout     time.Duration // longest silence after the first content of a stream; 0 = none
 	RequestDeadline time.Duration // the whole client request; 0 = none
@@ -41,6 +42,8 @@ func (r *Resilience) settings() []setting {
 		key("stream_gate_timeout", duration(&r.GateTimeout), "30s", "how long an answer is held back, from its headers on, to see whether it begins "+
 			"with content or with an error. After that it is passed on"),
 		key("headers_timeout", positive(&r.HeadersTimeout), "240s", "an upstream that sends no response headers within this time has failed"),
+		key("routed_headers_timeout", positive(&r.RoutedTimeout), "60s", "the same for a stream of automatic routing as long as another provider could "+
+			"answer it, unless `headers_timeout` is shorter. Local agents, which may have to load a model, have the long one"),
 		key("request_timeout", positive(&r.RequestTimeout), "300s", "one upstream call from the first byte sent to the last one received"),
 		key("idle_timeout", duration(&r.IdleTimeout), "0s", "longest silence of an upstream after the first content of a stream; 0 for none"),
 		key("request_deadline", duration(&r.RequestDeadline), "0s", "all calls of one client request together; 0 for none"),

@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 )
 
 const redacted = "[redacted]"
@@ -42,3 +44,14 @@ func Mask(key string) string {
 		return string(r[:8]) + "..."
 	}
 }
+
+// placeholders are words that documentation tells people to set as a key where none is needed. They are no secrets: to remove them from texts would
+// only garble these.
+var placeholders = []string{
+	"ollama", "lm-studio", "lmstudio", "llama.cpp", "llamacpp", "llama-cpp", "vllm", "localai", "openclaw", "opencode", "empty", "none", "null", "no-key",
+	"nokey", "no_key", "no-key-required", "sk-no-key-required", "not-needed", "not_needed", "notneeded", "not-required", "not-used", "unused", "dummy",
+	"dummy-key", "fake", "fake-key", "placeholder", "anything", "changeme", "change-me", "api-key", "apikey", "your-api-key", "token", "local", "test",
+}
+
+// placeholder says whether a key is one of the words that stand for none.
+func placeholder(key string) bool { return slices.Contains(placeholders, strings.ToLower(key)) }

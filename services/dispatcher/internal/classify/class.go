@@ -122,6 +122,9 @@ type Verdict struct {
 	Wait   time.Duration
 	Stated bool
 
+	// Unreached says that the call did not get to the upstream, and Hung that the upstream took it and said nothing. Another key changes neither.
+	Unreached, Hung bool
+
 	// Reason is a short text for logs and facts, safe to show.
 	Reason string
 
@@ -141,6 +144,11 @@ func (v Verdict) Next(named bool) Step {
 		named = false
 	}
 	return v.Class.Next(named)
+}
+
+// Names says whether the upstream refuses the request and speaks of one of these members, or words, in lower case.
+func (v Verdict) Names(words ...string) bool {
+	return (v.Class == Client || v.Class == Incapable) && (containsAny(v.Message, words...) || containsAny(v.Param, words...))
 }
 
 // Failed says that the result is no success. A cancelled call has not failed.

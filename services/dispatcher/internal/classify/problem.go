@@ -129,7 +129,7 @@ func readProblem(body []byte) problem {
 	case !m.answer && (m.message.Type == gjson.String || m.object.Str == "error" || m.typ.Str == "error"):
 		p.fill(root, 0)
 	case !m.answer && m.detail.Exists():
-		p.found, p.message = true, text(m.detail)
+		p.found, p.message, p.param = true, text(m.detail), place(m.detail.Get("0.loc"))
 	}
 	if p.found && p.status == 0 {
 		p.status = httpStatus(m.statusCode)
@@ -248,6 +248,17 @@ func text(v gjson.Result) string {
 		}
 	}
 	return v.Str
+}
+
+// place gives the path of a member that a list of problems names, as FastAPI does: ["body", "messages", 0, "role"].
+func place(loc gjson.Result) string {
+	var words []string
+	for i, word := range loc.Array() {
+		if i > 0 || word.Str != "body" {
+			words = append(words, word.String())
+		}
+	}
+	return strings.Join(words, ".")
 }
 
 // httpStatus reads an error status that a body gives as a number or as digits; 0 when it is none.

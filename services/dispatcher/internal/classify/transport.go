@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 
 	"hydrallm/shared/contract"
 )
@@ -33,7 +34,24 @@ func Transport(ctx context.Context, err error) Verdict {
 		v.Status = statusClientClosed
 		return v
 	}
-	return of(Upstream, transportReason(err))
+	v := of(Upstream, transportReason(err))
+	v.Hung = errors.Is(err, ErrHeaderTimeout)
+	if unreached(err) {
+		v.Unreached, v.Cooldown, v.Wait = true, NoCooldown, blip
+	}
+	return v
+}
+
+// blip is how long a network that does not get anywhere is left alone: a laptop that wakes up has one again in a moment.
+const blip = 5 * time.Second
+
+// unreached says whether there was no connection on which the request could have been sent.
+func unreached(err error) bool {
+	if _, ok := errors.AsType[*net.DNSError](err); ok || isTLS(err) {
+		return true
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "dial"
 }
 
 // Ended gives the verdict on an answer that is none although the call went well: it broke off, or there is nothing in it.

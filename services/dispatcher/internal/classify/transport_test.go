@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -48,7 +49,12 @@ func TestTransport(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			v := Transport(t.Context(), c.err)
-			require.Equal(t, Verdict{Class: Upstream, Breaker: true, Cooldown: OtherCooldown, Reason: c.reason}, v)
+			want := Verdict{Class: Upstream, Breaker: true, Cooldown: OtherCooldown, Reason: c.reason, Hung: name == "header timeout"}
+			switch name {
+			case "refused", "unreachable", "name", "certificate", "not TLS", "alert", "dial timeout":
+				want.Unreached, want.Cooldown, want.Wait = true, NoCooldown, 5*time.Second
+			}
+			require.Equal(t, want, v)
 			require.Equal(t, Retry, v.Next(named))
 		})
 	}

@@ -148,7 +148,17 @@ func embeds(id string) bool {
 	return !other(id) && (containsAny(id, embedParts...) || hasWord(id, embedWords))
 }
 
-func other(id string) bool { return containsAny(id, otherParts...) || hasWord(id, otherWords) }
+func other(id string) bool {
+	if containsAny(id, otherParts...) || hasWord(id, otherWords) {
+		return true
+	}
+	for word := range wordsOf(id) {
+		if strings.HasPrefix(word, "ocr") || strings.HasSuffix(word, "ocr") { // reads scans
+			return true
+		}
+	}
+	return false
+}
 
 func containsAny(id string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(id, part) })

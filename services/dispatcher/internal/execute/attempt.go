@@ -40,6 +40,7 @@ type attempt struct {
 	started time.Time
 	status  int  // HTTP status of the upstream
 	omitted int  // images that were left out of the request
+	effort  bool // the request says how much the model shall think
 	settled bool // slot, permit and key were given back
 	sent    sent
 }
@@ -74,10 +75,28 @@ func (a *attempt) settle(v classify.Verdict) {
 	}
 }
 
+// lighten takes out of the link what the upstream refuses although the client did not ask for it, or not this model: what the gateway adds to
+// streams by itself, and, where the gateway chose the model, how much it shall think. It is false when that is not what was refused.
+func (a *attempt) lighten(v classify.Verdict) bool {
+	l, plan := a.link, a.run.exec.Planner
+	switch {
+	case l.Plain != nil && v.Names("stream_options", "include_usage"):
+		l.Patch, l.Plain = l.Plain, nil
+		plan.Refuses(l.Channel.Provider)
+	case a.effort && !l.NoEffort && !a.run.pinned() && v.Names("reasoning_effort", "reasoning effort", "thinking"):
+		l.NoEffort = true
+		plan.Lacks(l.Channel.Provider, l.Model, contract.FeatureThinking)
+	default:
+		return false
+	}
+	return true
+}
+
 // brake is how long the upstream states that it takes no calls, if that is all that its failure says: it then opens a circuit for no longer
 //
 func (a *attempt) brake(v classify.Verdict) time.Duration {
-	if limit := v.Class == classify.Rate || v.Class == classify.Quota || a.status == http.StatusTooManyRequests; limit && v.Stated {
+	limit := v.Class == classify.Rate || v.Class == classify.Quota || a.status == http.StatusTooManyRequests
+	if v.Unreached || limit && v.Stated {
 		return v.Wait
 	}
 	return 0
@@ -184,6 +203,8 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 	}
 	if a.link.NoEffort {
 		body = rawjson.AppendDelete(nil, body, "reasoning_effort")
+	} else {
+		a.effort = rawjson.Get(body, "reasoning_effort") != nil
 	}
 	header := c.Header.Clone()
 	if header == nil {
@@ -206,9 +227,19 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 		}
 	}
 	return upstream.Call{
-		URL: c.URL, Key: key, Header: header, Body: body, Stream: a.run.op.streams(), HeadersTimeout: c.HeadersTimeout,
+		URL: c.URL, Key: key, Header: header, Body: body, Stream: a.run.op.streams(), HeadersTimeout: a.headersTimeout(),
 		RequestTimeout: c.RequestTimeout,
 	}
+}
+
+// headersTimeout is how long the upstream may take to say anything. A provider that hangs does not hold up a stream that another one could give
+// of whole answers nothing is said before they are done, so that they have the time of the channel.
+func (a *attempt) headersTimeout() time.Duration {
+	c, limit := a.link.Channel, a.run.exec.Limits.RoutedHeaders
+	if limit <= 0 || !a.run.op.streams() || a.run.job.Request.Decision.Configured || c.Agent != "" || !a.run.alternative(a.link) {
+		return c.HeadersTimeout
+	}
+	return min(limit, c.HeadersTimeout)
 }
 
 // head gives the status line and headers that disclose who answered.

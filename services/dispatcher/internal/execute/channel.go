@@ -40,6 +40,7 @@ type Link struct {
 	Model    string        // the channel's own name of the model
 	Defaults *openai.Patch // what the client may set itself
 	Patch    *openai.Patch
+	Plain    *openai.Patch // Patch without what the gateway asks for by itself; nil when that is nothing
 
 	Premium    bool // the model wants a premium key
 	Large      bool // serves requests that are too large for others (C-26)

@@ -16,6 +16,7 @@ type Limits struct {
 	MaxHops         int           // channels that a request may call
 	MaxRetries      int           // calls through one channel with a pool of keys, each with another key
 	GateTimeout     time.Duration
+	RoutedHeaders   time.Duration // until the response headers of a routed stream that somebody else could answer; 0 = as long as of any other
 	IdleTimeout     time.Duration // longest silence of an upstream after the first content of its stream; 0 = none
 	RequestDeadline time.Duration // whole client request; 0 = none
 }
@@ -49,6 +50,8 @@ type Planner interface {
 	Absent(provider, model string)
 	// Lacks notes that such a model refused a request for what it needs, such as tools.
 	Lacks(provider, model string, needs contract.Features)
+	// Refuses notes that a provider refuses what the gateway adds to streams by itself.
+	Refuses(provider string)
 }
 
 // Secrets removes known keys from text that leaves the gateway.

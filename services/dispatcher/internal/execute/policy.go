@@ -103,7 +103,7 @@ func (s situation) retryOnce() step {
 func (s situation) retry(v classify.Verdict) step {
 	ofModel := v.PerModel && (v.Class == classify.Rate || v.Class == classify.Quota || v.Class == classify.Forbidden)
 	switch {
-	case !s.link.callable || !s.link.pooled:
+	case !s.link.callable, !s.link.pooled, v.Unreached, v.Hung:
 		return nextLink
 	case ofModel && !s.pinned && !s.link.spare:
 		return nextModel

@@ -99,6 +99,9 @@ func (r *run) call(ctx context.Context, l *link, held reservation) (step, classi
 	if v.Class == classify.Untranslatable { // no call was made
 		l.calls = 0
 	}
+	if a.sent == nothing && a.lighten(v) {
+		return onceMore, v
+	}
 	next, lesson := after(situation{
 		answered: a.sent != nothing, success: a.status/100 == 2, pinned: r.pinned(), provider: r.job.Request.Decision.PinProvider, history: r.history,
 		link: linkFacts{
@@ -188,6 +191,17 @@ func (r *run) passOver(l *link) bool {
 // eligible says whether the link may be called as far as this request goes.
 func (r *run) eligible(l *link) bool {
 	return !l.out && r.inReach(l) && (l.Large || !r.history.tooLarge())
+}
+
+// alternative says whether another link could be called instead of this one.
+func (r *run) alternative(to *link) bool {
+	for i := range r.links {
+		l := &r.links[i]
+		if l != to && r.eligible(l) && l.usable() && (l.LastResort || r.exec.Breakers.Ready(l.Channel.Circuit)) {
+			return true
+		}
+	}
+	return false
 }
 
 // inReach says whether the hop budget allows a link. The last resort is always in reach, but not of a request whose workers keep dying.

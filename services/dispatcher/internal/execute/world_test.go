@@ -132,10 +132,11 @@ func (w *world) idle() {
 
 // planner has one chain for every decision.
 type planner struct {
-	chain  *execute.Chain
-	absent []string // models that were reported to be missing, as provider/model
-	lacks  []string // and to lack features, as provider/model features
-	models []string // of the first link, one for each time it is planned; then its own
+	chain   *execute.Chain
+	absent  []string // models that were reported to be missing, as provider/model
+	refuses []string // providers that were reported to refuse what the gateway adds
+	lacks   []string // and to lack features, as provider/model features
+	models  []string // of the first link, one for each time it is planned; then its own
 }
 
 func (p *planner) Plan(*contract.Decision, bool) (*execute.Chain, error) {
@@ -152,6 +153,8 @@ func (p *planner) Absent(provider, model string) { p.absent = append(p.absent, p
 func (p *planner) Lacks(provider, model string, needs contract.Features) {
 	p.lacks = append(p.lacks, fmt.Sprint(provider, "/", model, " ", needs))
 }
+
+func (p *planner) Refuses(provider string) { p.refuses = append(p.refuses, provider) }
 
 type permits struct{ set *breaker.Set }
 

@@ -224,24 +224,23 @@ func (p *Pool) suspect(index int, force bool) (key string, failure cooldown, ok 
 	return k.Value, k.cooldown, k.failed() && (force || k.cooldown.left(time.Now()) == 0)
 }
 
-// judge takes in the verdict of a probe and says whether the key is active now. A success ends the failure that the key was probed for,
-// and no newer one. Everything else is a failure (R-165, B-05), for all models because a probe is about none, and also when the key is
-// not to blame, because nothing is known of it then.
+// judge takes in the verdict of a probe and says whether the key is active now. A success ends the failure that the key was probed for, and no
+// newer one. A verdict about the key is a failure (R-165, B-05), for all models because a probe is about none. Anything else says nothing of the
+// key, such as a provider that is down or has no list of models: the cooldown has ended, and the next call decides.
 func (p *Pool) judge(index int, failure cooldown, v classify.Verdict, tier string) (active bool) {
 	p.mu.Lock()
 	now := time.Now()
 	k := &p.state[index]
 	k.probed = now
 	r, imposed := Cooldown{Index: index, Class: v.Class, Until: now.Add(p.cooldowns.of(v))}, false
-	if v.Class == classify.Success {
-		if k.cooldown == failure {
-			k.cooldown = cooldown{}
-		}
-		if tier != "" && tier != contract.TierUnknown {
-			k.Tier = tier
-		}
-	} else {
+	switch {
+	case aboutKey(v):
 		imposed = k.impose(r, now)
+	case k.cooldown == failure && (v.Class == classify.Success || failure.left(now) == 0):
+		k.cooldown = cooldown{}
+	}
+	if v.Class == classify.Success && tier != "" && tier != contract.TierUnknown {
+		k.Tier = tier
 	}
 	active = !k.failed()
 	p.mu.Unlock()
@@ -249,4 +248,15 @@ func (p *Pool) judge(index int, failure cooldown, v classify.Verdict, tier strin
 		p.notify(r)
 	}
 	return active
+}
+
+// aboutKey says whether the verdict of a probe is one on the key. A refusal that is not about its account may be for listing models alone.
+func aboutKey(v classify.Verdict) bool {
+	switch v.Class { //nolint:exhaustive // the others are about the provider
+	case classify.Auth, classify.Rate, classify.Quota, classify.Payment:
+		return true
+	case classify.Forbidden:
+		return !v.PerModel
+	}
+	return false
 }

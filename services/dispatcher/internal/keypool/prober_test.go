@@ -98,24 +98,32 @@ func TestHealing(t *testing.T) {
 	})
 }
 
-// R-165, B-05: whatever is no success is a failure and has its cooldown, also when the verdict blames nobody.
+// R-165, B-05: a verdict about the key is a failure with a cooldown of its own. Anything else leaves the key to the next call, also on demand, but
+// never ends a cooldown early.
 func TestBadProbes(t *testing.T) {
 	t.Parallel()
+	of := func(status int, body string) classify.Verdict {
+		return classify.Of(classify.Answer{Status: status, Body: []byte(body)})
+	}
 	for name, tc := range map[string]struct {
 		v    classify.Verdict
-		want time.Duration
+		want time.Duration // 0 = the key is active
 	}{
 		"wrong key":          {classify.Verdict{Class: classify.Auth, Cooldown: classify.ForbiddenCooldown}, 24 * time.Hour},
 		"limit":              {quota, time.Hour},
 		"limit of a model":   {classify.Verdict{Class: classify.Rate, Cooldown: classify.QuotaCooldown, PerModel: true, Wait: time.Minute, Stated: true}, time.Minute},
-		"no connection":      {classify.Transport(context.Background(), context.DeadlineExceeded), 5 * time.Minute},
-		"error with 200":     {classify.Of(classify.Answer{Status: 200, Body: []byte(`{"error":{"message":"no"}}`)}), 5 * time.Minute},
-		"page with 200":      {classify.Of(classify.Answer{Status: 200, Body: []byte(`<html>`)}), 5 * time.Minute},
-		"no such path":       {classify.Of(classify.Answer{Status: 404, Body: []byte(`{}`)}), 5 * time.Minute},
-		"bad request":        {classify.Of(classify.Answer{Status: 400, Body: []byte(`{}`)}), 5 * time.Minute},
-		"overload, innocent": {classify.Verdict{Class: classify.Upstream, Wait: 30 * time.Second, Stated: true}, 30 * time.Second},
-		"cancelled":          {classify.Verdict{Class: classify.Cancelled}, 5 * time.Minute},
-		"nothing":            {classify.Verdict{}, 5 * time.Minute},
+		"closed account":     {of(403, `{"error":{"message":"Your project has been denied access","status":"PERMISSION_DENIED"}}`), 24 * time.Hour},
+		"no scope for lists": {of(403, `{"error":{"message":"You have insufficient permissions for this operation. Missing scopes: api.model.read"}}`), 0},
+		"no connection":      {classify.Transport(context.Background(), context.DeadlineExceeded), 0},
+		"error with 200":     {of(200, `{"error":{"message":"no"}}`), 0},
+		"page with 200":      {of(200, `<html>`), 0},
+		"no such path":       {of(404, `{"detail":"Not Found"}`), 0},
+		"no such method":     {of(405, ``), 0},
+		"not implemented":    {of(501, ``), 0},
+		"bad request":        {of(400, `{}`), 0},
+		"overload, innocent": {classify.Verdict{Class: classify.Upstream, Wait: 30 * time.Second, Stated: true}, 0},
+		"cancelled":          {classify.Verdict{Class: classify.Cancelled}, 0},
+		"nothing":            {classify.Verdict{}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -124,7 +132,17 @@ func TestBadProbes(t *testing.T) {
 				var told []keypool.Cooldown
 				p := keypool.New([]keypool.Key{{Value: "key", Tier: "premium"}}, cooldowns, func(r keypool.Cooldown) { told = append(told, r) })
 				fail(t, p, 0, quota)
+				if tc.want == 0 {
+					round(t, prober(provider.probe, p), true)
+					require.Equal(t, time.Hour, p.Wait("any", keypool.AnyKey), "nothing is known yet")
+				}
 				<-time.After(time.Hour)
+				if tc.want == 0 {
+					require.Equal(t, query.Probed{Probed: 1, Recovered: 1}, round(t, prober(provider.probe, p), false))
+					require.Equal(t, query.KeyActive, p.Snapshot()[0].State)
+					require.Len(t, told, 1)
+					return
+				}
 				require.Equal(t, query.Probed{Probed: 1, Failed: 1}, round(t, prober(provider.probe, p), false))
 				require.Equal(t, tc.want, p.Wait("any", keypool.AnyKey))
 				s := p.Snapshot()[0]
@@ -260,9 +278,9 @@ func TestSlowProbe(t *testing.T) {
 		fail(t, p, 0, quota)
 		<-time.After(time.Hour)
 		began := time.Now()
-		require.Equal(t, query.Probed{Probed: 1, Failed: 1}, round(t, h, false))
+		require.Equal(t, query.Probed{Probed: 1, Recovered: 1}, round(t, h, false))
 		require.Equal(t, 20*time.Second, time.Since(began))
-		require.Equal(t, 5*time.Minute, p.Wait("m", keypool.AnyKey))
+		require.Zero(t, p.Wait("m", keypool.AnyKey), "it says nothing of the key")
 	})
 }
 

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -14,13 +15,13 @@ const lacksFor = time.Hour
 // chooses few different models.
 type lacks struct {
 	mu    sync.Mutex
-	noted map[[2]string]refusedNeeds // by provider and model
+	noted map[refusal]time.Time
 }
 
-// refusedNeeds are those of a request that was refused.
-type refusedNeeds struct {
-	needs contract.Features
-	at    time.Time
+// refusal is that of a request which needs this of a model.
+type refusal struct {
+	provider, model string
+	needs           contract.Features
 }
 
 func (l *lacks) note(provider, model string, needs contract.Features) {
@@ -30,15 +31,11 @@ func (l *lacks) note(provider, model string, needs contract.Features) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
-	for key, r := range l.noted {
-		if now.Sub(r.at) >= lacksFor {
-			delete(l.noted, key)
-		}
-	}
+	maps.DeleteFunc(l.noted, func(_ refusal, at time.Time) bool { return now.Sub(at) >= lacksFor })
 	if l.noted == nil {
-		l.noted = map[[2]string]refusedNeeds{}
+		l.noted = map[refusal]time.Time{}
 	}
-	l.noted[[2]string{provider, model}] = refusedNeeds{needs, now}
+	l.noted[refusal{provider, model, needs}] = now
 }
 
 // is says whether the model refused a request that needs no more than this one.
@@ -48,6 +45,10 @@ func (l *lacks) is(provider, model string, needs contract.Features) bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	r, noted := l.noted[[2]string{provider, model}]
-	return noted && needs.Has(r.needs) && time.Since(r.at) < lacksFor
+	for r, at := range l.noted {
+		if r.provider == provider && r.model == model && needs.Has(r.needs) && time.Since(at) < lacksFor {
+			return true
+		}
+	}
+	return false
 }

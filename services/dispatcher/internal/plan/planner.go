@@ -5,6 +5,7 @@ package plan
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/execute"
@@ -46,6 +47,7 @@ type place struct {
 	fill     *openai.Patch // defaults of the provider
 	patch    *openai.Patch // of the provider
 	streamed *openai.Patch // the same for streams, whose usage is asked for too
+	refuses  *atomic.Bool  // the provider refuses to be asked for it
 }
 
 // New checks the patches of the configuration.
@@ -82,7 +84,7 @@ func newPlace(cfg Config, p config.Provider) (*place, error) {
 	c := channel(p)
 	c.ID, c.Circuit, c.Limit, c.Think, c.Pool = p.ID, ProviderCircuit(p.ID), p.Limit, think(p.ThinkTags), cfg.Pools[p.ID]
 	c.Dialect = cfg.Dialect(p, true)
-	return &place{provider: p, channel: c, agent: c.Agent != "", fill: defaults, patch: patch, streamed: streamed}, nil
+	return &place{provider: p, channel: c, agent: c.Agent != "", fill: defaults, patch: patch, streamed: streamed, refuses: &atomic.Bool{}}, nil
 }
 
 // ProviderCircuit names the breaker and the slots of a provider, apart from those of upstreams.
@@ -115,6 +117,13 @@ func (p *Planner) Absent(provider, model string) { p.absent.note(provider, model
 //
 func (p *Planner) Lacks(provider, model string, needs contract.Features) {
 	p.lacks.note(provider, model, needs)
+}
+
+// Refuses notes that a provider refuses to be asked for the usage of streams. It is not asked again.
+func (p *Planner) Refuses(provider string) {
+	if at, ok := p.places[provider]; ok {
+		at.refuses.Store(true)
+	}
 }
 
 // Chains lists the upstreams of each configured model, in order.

@@ -218,11 +218,11 @@ func (r *route) lastResort() {
 
 func (r *route) add(at *place, l execute.Link) {
 	l.Channel, l.Defaults, l.Patch = at.channel, at.fill, at.patch
-	if r.stream {
-		l.Patch = at.streamed
+	if r.stream && !at.refuses.Load() {
+		l.Patch, l.Plain = at.streamed, at.patch
 	}
 	m, _ := r.book.Find(at.provider.ID, l.Model)
-	l.NoEffort = m.Cannot.Has(contract.FeatureThinking)
+	l.NoEffort = m.Cannot.Has(contract.FeatureThinking) || r.planner.lacks.is(at.provider.ID, l.Model, contract.FeatureThinking)
 	l.NoImages = r.decision.Needs.Has(contract.FeatureImages) && !r.decision.PinModel && m.Cannot.Has(contract.FeatureImages)
 	r.links = append(r.links, l)
 	r.used = append(r.used, at.provider.ID)
