@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+
+	"hydrallm/shared/openai/rawjson"
 )
 
 // Event is one block of an event stream. Its slices alias the reader's buffer and are valid until the next call of Next.
@@ -20,7 +22,8 @@ type Event struct {
 	Lines int
 	// Cut says that the stream ended before the block was closed by a blank line, so the data may be half a value.
 	Cut bool
-	// Noncanonical says that the block did not come in plain lines (see Reader) or begins with a byte order mark, so Raw means nothing to a client.
+	// Noncanonical says that the block did not come in plain lines (see Reader), begins with a byte order mark or has no blank line at its end, so Raw
+	// means nothing to a client.
 	Noncanonical bool
 }
 
@@ -38,8 +41,9 @@ const (
 // Reader splits a stream into events as soon as their bytes are there: it reads only when no whole event is buffered, and takes what one
 // Read gives. Line ends may be LF, CRLF or CR. It is not safe for concurrent use.
 //
-// Two departures from the standard serve what upstreams really send: a field called "error" counts as the data of an event of that name,
-// and a block that begins with a brace or a bracket counts as data without the field name.
+// Three departures from the standard serve what upstreams really send: a field called "error" counts as the data of an event of that name; a block
+// that begins with a brace or a bracket counts as data without the field name; and data that is complete JSON, or the end mark, is an event of its
+// own when more data follows in its block. Such an event comes when the next one begins, so that a stream without blank lines flows.
 type Reader struct {
 	src io.Reader
 	max int
@@ -62,7 +66,10 @@ type block struct {
 	data, name, id, retry place
 	joined                []byte // the data, when it has several lines
 	lines                 int
-	bare                  bool // data without field names
+	value                 valueScan // of the lines of data but the last
+	last                  place     // the last one, unless value knows it
+	behind                place     // the first line behind it
+	bare                  bool      // data without field names
 	noncanonical          bool
 	errorField            bool
 }
@@ -148,8 +155,12 @@ func (r *Reader) parse() (Event, bool) {
 			}
 		}
 		r.scan = r.line
-		if !r.takeLine(line) {
+		switch r.takeLine(line) {
+		case within:
 			continue
+		case before:
+			return r.split(), true
+		case behind:
 		}
 		if r.line-r.start > r.max {
 			r.err = ErrEventTooLarge
@@ -159,6 +170,21 @@ func (r *Reader) parse() (Event, bool) {
 		r.start = r.line
 		return e, true
 	}
+}
+
+// split ends the block behind its last line of data. What follows is read again, as the next block.
+func (r *Reader) split() Event {
+	b := &r.block
+	end := r.start + b.behind.start
+	for _, field := range []*place{&b.name, &b.id, &b.retry} {
+		if field.start > b.behind.start {
+			*field = place{}
+		}
+	}
+	b.noncanonical = true
+	e := r.event(end)
+	r.start, r.line, r.scan, r.skipLF = end, end, end, false
+	return e
 }
 
 // lineEnd finds the end of the current line: the index of its CR or LF, or -1.
@@ -178,8 +204,17 @@ func (r *Reader) lineEnd() int {
 	return r.scan + n
 }
 
-// takeLine reads one line of a block and answers whether it closes the block.
-func (r *Reader) takeLine(line place) (closed bool) {
+// blockEnd says where a block ends.
+type blockEnd uint8
+
+const (
+	within blockEnd = iota // not yet: the line belongs to it
+	behind                 // with this line, which is blank
+	before                 // before this line, and maybe others that lie between it and the last line of data
+)
+
+// takeLine reads one line of a block and answers whether the block ends there.
+func (r *Reader) takeLine(line place) blockEnd {
 	text := line.of(r.buf)
 	if !r.begun {
 		r.begun = true
@@ -190,18 +225,24 @@ func (r *Reader) takeLine(line place) (closed bool) {
 		}
 	}
 	if len(text) == 0 {
-		return true
+		return behind
 	}
 	b := &r.block
 	value := place{line.start - r.start, line.end - r.start, true}
+	if b.lines > 0 && !b.behind.ok {
+		b.behind = value
+	}
 	if b.bare || r.beginsBare(text) {
+		if r.complete() {
+			return before
+		}
 		b.bare, b.noncanonical = true, true
-		r.addData(value, text)
-		return false
+		r.addData(value)
+		return within
 	}
 	colon := bytes.IndexByte(text, ':')
 	if colon == 0 {
-		return false // a comment
+		return within // a comment
 	}
 	name := text
 	if colon < 0 {
@@ -213,20 +254,25 @@ func (r *Reader) takeLine(line place) (closed bool) {
 			value.start++
 		}
 	}
-	switch string(name) {
-	case "data":
-		r.addData(value, value.of(r.buf[r.start:]))
+	switch field := string(name); field {
+	case "data", "error":
+		if r.complete() {
+			return before
+		}
+		if r.addData(value); field == "error" {
+			b.noncanonical, b.errorField = true, true
+		}
 	case "event":
+		if b.name.ok && r.complete() {
+			return before
+		}
 		b.name = value
 	case "id":
 		b.id = value
 	case "retry":
 		b.retry = value
-	case "error":
-		b.noncanonical, b.errorField = true, true
-		r.addData(value, value.of(r.buf[r.start:]))
 	}
-	return false
+	return within
 }
 
 // beginsBare says whether the first line of a block is a JSON value without a field name.
@@ -235,28 +281,50 @@ func (r *Reader) beginsBare(text []byte) bool {
 }
 
 // addData takes the value of one more data line.
-func (r *Reader) addData(value place, text []byte) {
-	b := &r.block
+func (r *Reader) addData(value place) {
+	b, raw := &r.block, r.buf[r.start:]
+	b.last, b.behind = value, place{}
 	switch b.lines++; b.lines {
 	case 1:
 		b.data = value
 		return
 	case 2:
-		b.joined = append(b.joined, b.data.of(r.buf[r.start:])...)
+		b.joined = append(b.joined, b.data.of(raw)...)
 	}
-	b.joined = append(append(b.joined, '\n'), text...)
+	b.joined = append(append(b.joined, '\n'), value.of(raw)...)
+}
+
+// complete says whether the data of the block so far is something complete, so that more data is another event.
+func (r *Reader) complete() bool {
+	b, raw := &r.block, r.buf[r.start:]
+	if b.lines == 0 {
+		return false
+	}
+	if b.lines == 1 && IsDone(b.data.of(raw)) {
+		return true
+	}
+	b.value.feed(b.last.of(raw))
+	b.last = place{}
+	if !b.value.complete() {
+		return false
+	}
+	b.value.other = !rawjson.Valid(b.dataOf(raw)) // and so it stays
+	return !b.value.other
+}
+
+// dataOf gives the data so far.
+func (b *block) dataOf(raw []byte) []byte {
+	if b.lines > 1 {
+		return b.joined
+	}
+	return b.data.of(raw)
 }
 
 // event makes the event of the current block, which ends at end, and forgets the block.
 func (r *Reader) event(end int) Event {
 	b, raw := &r.block, r.buf[r.start:end:end]
 	e := Event{Raw: raw, Name: b.name.of(raw), ID: b.id.of(raw), Retry: b.retry.of(raw), Lines: b.lines, Noncanonical: b.noncanonical}
-	switch {
-	case b.lines == 1:
-		e.Data = b.data.of(raw)
-	case b.lines > 1:
-		e.Data = b.joined
-	}
+	e.Data = b.dataOf(raw)
 	if b.errorField {
 		e.Name = errorName
 	}
@@ -271,8 +339,8 @@ var (
 
 // rest makes an event of a block that the end of the stream cut off.
 func (r *Reader) rest() Event {
-	if r.line < len(r.buf) {
-		r.takeLine(place{r.line, len(r.buf), true})
+	if r.line < len(r.buf) && r.takeLine(place{r.line, len(r.buf), true}) == before {
+		return r.split()
 	}
 	e := r.event(len(r.buf))
 	e.Cut = true

@@ -73,6 +73,7 @@ func readAll(tb testing.TB, src io.Reader) (events []seen, raw string, err error
 func TestReader(t *testing.T) {
 	t.Parallel()
 	d := func(data string) seen { return seen{data: data, hasData: true} }
+	own := func(data string) seen { return seen{data: data, hasData: true, odd: true} } // is no event of the standard
 	cases := []struct {
 		name, in string
 		want     []seen
@@ -86,7 +87,21 @@ func TestReader(t *testing.T) {
 		{"mixed", "data: a\r\n\ndata: b\n\r\ndata: c\r\r\n", []seen{d("a"), d("b"), d("c")}},
 		{"comments", ": hello\n\n:\n\n: x\ndata: a\n: y\n\n", []seen{d("a")}}, // SSE-04
 		{"blank lines", "\n\n\ndata: a\n\n\n\n", []seen{d("a")}},
-		{"several lines", "data: {\"a\":\ndata: 1\ndata:}\n\n", []seen{d("{\"a\":\n1\n}")}}, // SSE-08
+		{"several lines", "data: {\"a\":\ndata: 1\ndata:}\n\n", []seen{d("{\"a\":\n1\n}")}},                                                  // SSE-08
+		{"values on lines", "data: {\"a\":1}\ndata: {\"b\":\"}\"}\ndata: [DONE]\n\n", []seen{own(`{"a":1}`), own(`{"b":"}"}`), d("[DONE]")}}, // R-490
+		{"no blank lines", "data: {}\ndata: {}\r\ndata: {}\r: x\ndata: [DONE]\ndata: 1", []seen{own("{}"), own("{}"), own("{}"), own("[DONE]"), {data: "1", hasData: true, cut: true}}},
+		{"a value on a line and one on several", "data: {\"a\":1} \ndata: {\"b\":\ndata: [2]\ndata: }\ndata: 3\n\n", []seen{own("{\"a\":1} "), own("{\"b\":\n[2]\n}"), d("3")}},
+		{"values with names", "event: a\ndata: {}\nevent: b\nid: 1\ndata: {}\n\n", []seen{{data: "{}", name: "a", hasData: true, odd: true}, {"{}", "b", "1", "", true, false, false}}},
+		{"a name between values", "data: {}\nevent: error\ndata: {}\n\n", []seen{own("{}"), {data: "{}", name: "error", hasData: true}}},
+		{"one name for both values", "event: a\ndata: {}\ndata: {}\n\n", []seen{{data: "{}", name: "a", hasData: true, odd: true}, d("{}")}},
+		{"a name behind the value", "data: {}\nevent: a\n\n", []seen{{data: "{}", name: "a", hasData: true}}},
+		{"an error behind a value", "data: {}\nerror: {}\n\n", []seen{own("{}"), {data: "{}", name: "error", hasData: true, odd: true}}},
+		{"bare values", "{\"a\":\n1}\n{}\n[1]\n\n", []seen{own("{\"a\":\n1}"), own("{}"), own("[1]")}},
+		{"bare, then data", "{}\ndata: {}\n\n", []seen{own("{}"), d("{}")}},
+		{"brackets that hold no JSON", "data: {x}\ndata: {}\n\n", []seen{d("{x}\n{}")}},
+		{"values that are no objects", "data: 1\ndata: \"a\"\n\n", []seen{d("1\n\"a\"")}},
+		{"more on the line of a value", "data: {} {}\ndata: {}\n\n", []seen{d("{} {}\n{}")}},
+		{"half a value at the end", "data: {}\ndata: {\"a", []seen{own("{}"), {data: `{"a`, hasData: true, cut: true}}},
 		{"empty data", "data\n\ndata:\n\n", []seen{d(""), d("")}},
 		{"byte order mark", "\xef\xbb\xbfdata: a\n\ndata: b\n\n", []seen{{data: "a", hasData: true, odd: true}, d("b")}},
 		{"one line feed at the end", "data: a\n\ndata: b\n", []seen{d("a"), {data: "b", hasData: true, cut: true}}}, // SSE-10
@@ -121,11 +136,14 @@ func TestReader(t *testing.T) {
 // TestReaderDoesNotWait checks that an event comes as soon as its last byte is there, even if that byte may be half of a CRLF.
 func TestReaderDoesNotWait(t *testing.T) {
 	t.Parallel()
-	for _, text := range []string{"data: a\n\n", "data: a\r\n\r", "data: a\r\r", "data: a\r\n\r\n"} {
+	for text, want := range map[string]string{
+		"data: a\n\n": "a", "data: a\r\n\r": "a", "data: a\r\r": "a", "data: a\r\n\r\n": "a",
+		"data: {}\ndata: [1]\n": "{}", "event: a\ndata: {}\nevent: b\n": "{}", // R-490
+	} {
 		r := NewReader(io.MultiReader(strings.NewReader(text), iotest.ErrReader(errors.New("read too far"))), 0)
 		e, err := r.Next()
 		require.NoError(t, err, "%q", text)
-		require.Equal(t, "a", string(e.Data))
+		require.Equal(t, want, string(e.Data))
 	}
 }
 
@@ -211,6 +229,7 @@ func TestAppendData(t *testing.T) { // SSE-08
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("data: a\r\n\r\n: c\n\nevent: x\ndata: b\ndata: c\r\r\xef\xbb\xbfdata"), uint16(3), uint16(9))
 	f.Add([]byte("\xef\xbb\xbferror: {}\n\n{\"a\":1}\n"), uint16(1), uint16(2))
+	f.Add([]byte("event: a\r\ndata: {\"b\":\r\ndata: [1]}\r\ndata: {}\rid: 1\rdata: [DONE]\n{}\n{}"), uint16(20), uint16(31))
 	f.Fuzz(func(t *testing.T, text []byte, i, j uint16) {
 		whole, raw, err := readAll(t, bytes.NewReader(text))
 		require.NoError(t, err)

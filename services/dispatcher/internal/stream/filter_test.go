@@ -52,6 +52,8 @@ func TestRepairs(t *testing.T) {
 		"STR-01 no [DONE]":                    {content("Hi") + finish("stop"), "Hi", "stop", nil},
 		"SSE-10 no blank line at the end":     {content("Hi") + strings.TrimSuffix(finish("stop"), "\n\n"), "Hi", "stop", nil},
 		"SSE-08 one value on several lines":   {"data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"Hi\"}}]}\n\n" + finish("stop") + doneEvent, "Hi", "stop", nil},
+		"R-490 values on lines of one event":  {lines(content("H") + content("i") + finish("stop") + doneEvent), "Hi", "stop", nil},
+		"R-490 the mark on a line of its own": {content("H") + lines(content("i")+finish("stop")) + "\n" + doneEvent, "Hi", "stop", nil},
 		"byte order mark":                     {"\ufeff" + content("Hi") + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"byte order mark before a comment":    {"\ufeff: x\n\n" + content("Hi") + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"[DONE] between spaces":               {content("Hi") + finish("stop") + "data:  [DONE] \n\n", "Hi", "stop", nil},
@@ -90,6 +92,9 @@ func TestRepairs(t *testing.T) {
 		})
 	}
 }
+
+// lines takes the blank lines out of a stream.
+func lines(text string) string { return strings.ReplaceAll(text, "\n\n", "\n") + "\n" }
 
 // STR-07: exactly one usage chunk when asked for, none otherwise, wherever the upstream puts it.
 func TestUsageChunk(t *testing.T) {
