@@ -50,7 +50,7 @@ type Request struct {
 	Surface      Surface
 	Model        string
 	Stream       bool
-	IncludeUsage bool // stream_options.include_usage
+	IncludeUsage bool // the client wants the usage at the end of a stream
 	ReceivedAt   time.Time
 	Traits       Traits
 	Decision     *Decision // made by the ingress for a configured model, else by the analyzer

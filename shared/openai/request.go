@@ -35,7 +35,7 @@ const (
 type Request struct {
 	Model        string // "" when absent or null
 	Stream       bool
-	IncludeUsage bool // stream_options.include_usage
+	IncludeUsage bool // stream_options.include_usage, or usage.include
 
 	// Fields of the gateway, which never reach an upstream.
 	SessionID       string
@@ -198,6 +198,9 @@ func (r *requestScan) member() {
 		r.prompt()
 	case "stream_options":
 		r.streamOptions()
+	case "usage":
+		once = false
+		r.usage()
 	case "tools", "functions":
 		once = false
 		r.tools()
@@ -313,14 +316,22 @@ func (r *requestScan) streamOptions() {
 		}
 		return
 	}
+	asked := false
 	for r.s.Member() {
 		if string(r.s.Key()) == "include_usage" {
-			r.IncludeUsage, _ = r.boolean("stream_options.include_usage")
+			asked, _ = r.boolean("stream_options.include_usage")
 		} else {
 			r.otherSpelling(streamOptionsNames, "stream_options.", 0)
 			r.s.Skip()
 		}
 	}
+	r.IncludeUsage = r.IncludeUsage || asked
+}
+
+// usage reads the words in which clients of OpenRouter ask for the usage. To other providers they mean nothing, whatever they are.
+func (r *requestScan) usage() {
+	value := r.s.Skip().Of(r.body)
+	r.IncludeUsage = r.IncludeUsage || string(rawjson.Get(value, "include")) == "true"
 }
 
 // tools notes whether there are any.

@@ -68,6 +68,28 @@ func TestScanRequestAccepts(t *testing.T) {
 	}
 }
 
+// R-039, R-496: either way of asking for the usage is enough, and other values of OpenRouter's member ask for nothing.
+func TestAskingForUsage(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		`{"usage":{"include":true},` + hi + `}`:                                                    true,
+		`{"usage":{"x":1, "include" : true },"stream_options":{"include_usage":false},` + hi + `}`: true,
+		`{"stream_options":{"include_usage":false},` + hi + `,"usage":{"include":true}}`:           true,
+		`{"stream_options":{"include_usage":true},` + hi + `,"usage":{"include":false}}`:           true,
+		`{"stream_options":{"include_usage":true,"include_usage":false},` + hi + `}`:               false,
+		`{"usage":{"include":false},` + hi + `}`:                                                   false,
+		`{"usage":{"include":"true"},` + hi + `}`:                                                  false,
+		`{"usage":{},` + hi + `}`:                                                                  false,
+		`{"usage":true,` + hi + `}`:                                                                false,
+		`{"usage":[{"include":true}],` + hi + `}`:                                                  false,
+		`{"usage":null,` + hi + `}`:                                                                false,
+	} {
+		r, err := ScanRequest([]byte(body))
+		require.NoError(t, err, body)
+		require.Equal(t, want, r.IncludeUsage, body)
+	}
+}
+
 func TestScanRequestRefuses(t *testing.T) {
 	t.Parallel()
 	deep := strings.Repeat("[", rawjson.MaxDepth) + strings.Repeat("]", rawjson.MaxDepth)
