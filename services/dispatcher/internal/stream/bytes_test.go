@@ -53,6 +53,10 @@ func TestRewritingIsMinimal(t *testing.T) {
 			strings.ReplaceAll(delta(`{"content":"A"}`)+delta(`{"content":"B"}`), `"model":"m"`, `"model":"auto"`),
 			options{Model: "auto"},
 		},
+		{"R-495 digits", delta(`{"content":0.50 , "x":1}`) + delta(`{"content":-6e2}`) + delta(`{"content":7}`), delta(`{"content":"0.50" , "x":1}`) + delta(`{"content":"-6e2"}`) + delta(`{"content":"7"}`), options{}},
+		{"R-495 digits, split", delta(`{"content":1}`) + delta(`{"content":"<think>"}`) + delta(`{"content":2}`) + delta(`{"content":"</think>"}`) + delta(`{"content":3}`), delta(`{"content":"1"}`) + delta(`{"reasoning_content":"2"}`) + delta(`{"content":"3"}`), split},
+		{"R-495 digits of thoughts", delta(`{"reasoning":0}`) + delta(`{"reasoning_content":1}`), delta(`{"reasoning":"0"}`) + delta(`{"reasoning_content":"1"}`), options{}},
+		{"R-495 digits of thoughts, routed", delta(`{"reasoning":0}`) + delta(`{"reasoning_content":1,"reasoning":1}`), delta(`{"reasoning_content":"0"}`) + delta(`{"reasoning_content":"1"}`), split},
 		{"error without meaning", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", options{}},
 		{"several data lines", "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"A\"}}]}\n\n", `data: {"choices":[{"index":0, "delta":{"content":"A"}}]}` + "\n\n", options{}},
 		{

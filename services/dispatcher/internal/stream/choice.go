@@ -36,6 +36,7 @@ func (f *Filter) repair(c *answer.Chunk, ch *answer.Choice) bool {
 	if st.finished || st.broken { // nothing may follow the finish reason (STR-09)
 		return false
 	}
+	digitsToText(ch)
 	st.output = st.output || ch.HasOutput()
 	st.functionCall = st.functionCall || len(ch.FunctionCall) > len("null")
 

@@ -19,6 +19,7 @@ func Repair(c *answer.Chunk, opts Options) {
 
 // repairMessage repairs the choice of a whole answer that stands at a position.
 func (f *Filter) repairMessage(ch *answer.Choice, position int) {
+	digitsToText(ch)
 	hasCalls, functionCall := len(ch.Calls) > 0, answer.Given(ch.FunctionCall) != nil
 	finish := finishReason(ch.Finish, hasCalls, functionCall, ch.HasOutput())
 	if finish == nil && ch.Finish != nil {

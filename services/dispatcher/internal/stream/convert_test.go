@@ -57,6 +57,7 @@ func TestCompletion(t *testing.T) {
 			`{"choices":[{"message":{"content":"a"},"finish_reason":"stop","index":0},{"message":{"content":"b"},"finish_reason":"stop","index":1}]}`,
 			options{},
 		},
+		{"R-495 digits", whole(`{"content":42 ,"reasoning":0}`, `"stop"`), whole(`{"content":"42" ,"reasoning":"0"}`, `"stop"`), options{}},
 		{"error null", `{"error":null,"choices":[]}`, `{"choices":[]}`, options{}},
 		{"model", whole(`{"content":"x"}`, `"stop"`), strings.Replace(whole(`{"content":"x"}`, `"stop"`), `"model":"m"`, `"model":"auto"`, 1), options{Model: "auto"}},
 		{"white space before it", "\n\n" + whole(`{"content":"x"}`, `"stop"`) + "\n", whole(`{"content":"x"}`, `"stop"`), options{}},
@@ -134,6 +135,18 @@ func TestCollector(t *testing.T) {
 	require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 	_, err = stream.NewCollector(stream.Options{}).Take(&answer.Chunk{Data: make([]byte, 65<<20)})
 	require.ErrorIs(t, err, stream.ErrTooLarge)
+}
+
+// R-495: digits are text, also where an answer is put together or taken apart.
+func TestDigits(t *testing.T) {
+	t.Parallel()
+	text := delta(`{"content":"$"}`) + delta(`{"content":0.5}`) + delta(`{"reasoning":6}`) + delta(`{"content":0}`) + finish("stop") + doneEvent
+	message := gjson.GetBytes(collect(t, text), "choices.0.message")
+	require.Equal(t, "$0.50", message.Get("content").Str)
+	require.Equal(t, "6", message.Get("reasoning_content").Str)
+	got := readStrictly(t, synthesize(t, []byte(whole(`{"content":0.50,"reasoning_content":6}`, `"stop"`)), options{}))
+	require.Equal(t, "0.50", got.content[0])
+	require.Equal(t, "6", got.reasoning[0])
 }
 
 // What a stream says in the old form of calls, or in members of its own, is in the collected answer too.

@@ -7,6 +7,15 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
+// digitsToText makes strings of texts that are numbers: some upstreams read their own tokens as JSON.
+func digitsToText(ch *answer.Choice) {
+	for _, text := range []*[]byte{&ch.Content, &ch.ReasoningContent, &ch.Reasoning} {
+		if raw := *text; len(raw) > 0 && (raw[0] == '-' || '0' <= raw[0] && raw[0] <= '9') {
+			*text, ch.Edited = answer.Quoted(raw), true
+		}
+	}
+}
+
 // editText takes the think blocks out of the content, or puts its parts together, and leaves one reasoning field (R-220, R-228, THK-10). An empty
 // content is left out unless keep is set.
 func (f *Filter) editText(s *splitter, ch *answer.Choice, last, keep bool) {

@@ -15,7 +15,7 @@ import (
 
 // defects are deltas as upstreams send them, sound and broken.
 var defects = []string{
-	`{"role":"assistant","content":""}`, `{}`, `null`, `{"content":null}`, `{"content":"a"}`, `{"content":"<thi"}`, `{"content":"nk>b</th"}`, `{"content":"ink>c<"}`,
+	`{"role":"assistant","content":""}`, `{}`, `null`, `{"content":null}`, `{"content":7.0}`, `{"content":"a"}`, `{"content":"<thi"}`, `{"content":"nk>b</th"}`, `{"content":"ink>c<"}`,
 	`{"content":"\u003cthink>"}`, `{"reasoning":"r","reasoning_content":"r"}`, `{"reasoning":"s"}`, `{"reasoning_content":""}`, `{"refusal":"no"}`, `{"x":[1]}`,
 	`{"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`,
 	`{"tool_calls":[{"index":0,"function":{"arguments":"{\"q\""}}]}`, `{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`,
