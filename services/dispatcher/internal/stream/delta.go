@@ -24,7 +24,8 @@ func (f *Filter) editText(s *splitter, ch *answer.Choice, last, keep bool) {
 	edited := false
 	f.split.reset()
 	switch {
-	case f.opts.Uniform && isArray(content) && f.split.take(content):
+	case f.opts.Uniform && isArray(content):
+		f.split.take(content)
 		edited = true
 		if f.opts.Think != ThinkStrip {
 			thought = f.split.reasoning

@@ -10,27 +10,26 @@ import (
 // isArray says whether a raw value is an array.
 func isArray(raw []byte) bool { return len(raw) > 0 && raw[0] == '[' }
 
-// take reads a content that comes in parts, as models of Mistral give it that reason. It is false, and s is empty, when a part is something
-// else than text or thought.
-func (s *split) take(content []byte) bool {
+// take reads a content that comes in parts, as models of Mistral give it that reason. Parts that are neither text nor thought are left out.
+func (s *split) take(content []byte) {
 	s.reset()
 	for span := range rawjson.Elements(content) {
 		part := span.Of(content)
-		switch kind := rawjson.Get(part, "type"); {
-		case rawjson.Is(kind, "text"):
-			s.content = append(s.content, answer.Inner(rawjson.Get(part, "text"))...)
-		case rawjson.Is(kind, "thinking"):
-			s.reasoning = append(s.reasoning, thoughtOf(rawjson.Get(part, "thinking"))...)
-		default:
-			s.reset()
-			return false
+		switch string(answer.Inner(rawjson.Get(part, "type"))) {
+		case "text", "output_text":
+			s.content = append(s.content, textOf(rawjson.Get(part, "text"))...)
+		case "thinking", "reasoning":
+			for _, name := range []string{"thinking", "reasoning", "text"} {
+				s.reasoning = append(s.reasoning, textOf(rawjson.Get(part, name))...)
+			}
+		case "":
+			s.content = append(append(s.content, textOf(part)...), textOf(rawjson.Get(part, "text"))...)
 		}
 	}
-	return true
 }
 
-// thoughtOf is the inner part of a thought, which is a text or an array of parts with texts.
-func thoughtOf(raw []byte) (text []byte) {
+// textOf is the inner part of a text, or of those in an array of parts.
+func textOf(raw []byte) (text []byte) {
 	if !isArray(raw) {
 		return answer.Inner(raw)
 	}

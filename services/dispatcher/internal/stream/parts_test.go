@@ -30,7 +30,9 @@ func TestContentInParts(t *testing.T) {
 		"a thought as text":    {`{"content":[{"type":"thinking","thinking":"x"}]}`, options{Model: "m"}, `{"reasoning_content":"x"}`},
 		"behind other thought": {`{"reasoning":"y","content":[{"type":"thinking","thinking":"x"}]}`, options{Model: "m"}, `{"reasoning_content":"yx"}`},
 		"thoughts are removed": {`{"content":[` + thoughtPart + `,` + textPart + `]}`, options{Model: "m", Think: stream.ThinkStrip}, `{"content":"c\""}`},
-		"another kind of part": {`{"content":[` + textPart + `,{"type":"reference","reference_ids":[1]}]}`, options{Model: "m"}, ""},
+		"another kind of part": {`{"content":[` + textPart + `,{"type":"reference","reference_ids":[1]},` + thoughtPart + `]}`, options{Model: "m"}, `{"content":"c\"","reasoning_content":"a\u00e9b"}`}, // R-493
+		"only other kinds":     {`{"role":"assistant","content":[{"type":"reference","reference_ids":[1]},7,null,[],{"text":[[],7,{}]}]}`, options{Model: "m"}, `{"role":"assistant","content":""}`},
+		"kinds of others":      {`{"content":["a",{"text":"b"},{"type":"output_text","text":"c"},{"type":"reasoning","text":"d"},{"type":"reasoning","reasoning":"e"}]}`, options{Model: "m"}, `{"content":"abc","reasoning_content":"de"}`},
 		"a configured model":   {`{"content":[` + thoughtPart + `]}`, options{}, ""},
 		"its tags are split":   {`{"content":[` + thoughtPart + `]}`, options{Think: stream.ThinkSplit}, ""},
 	} {
@@ -50,7 +52,7 @@ func TestContentInParts(t *testing.T) {
 func TestWholeContentInParts(t *testing.T) {
 	t.Parallel()
 	body := `{"id":"c1","object":"chat.completion","created":1,"model":"x","choices":[{"index":0,"message":{"role":"assistant","content":[` + thoughtPart +
-		`,` + textPart + `]},"finish_reason":"stop"}]}`
+		`,{"type":"reference","reference_ids":[1]},` + textPart + `]},"finish_reason":"stop"}]}`
 	check := func(got []byte) {
 		require.True(t, gjson.ValidBytes(got), "%s", got)
 		message := gjson.GetBytes(got, "choices.0.message")
@@ -58,7 +60,7 @@ func TestWholeContentInParts(t *testing.T) {
 		require.Equal(t, "aéb", message.Get("reasoning_content").Str)
 	}
 	check(answertest.Completion([]byte(body), options{Model: "m"}))
-	check(collect(t, delta(`{"role":"assistant","content":[`+thoughtPart+`]}`)+delta(`{"content":[`+textPart+`]}`)+finish("stop")+doneEvent))
+	check(collect(t, delta(`{"role":"assistant","content":[`+thoughtPart+`]}`)+delta(`{"content":[{"type":"reference"}]}`)+delta(`{"content":[`+textPart+`]}`)+finish("stop")+doneEvent))
 	require.Equal(t, body, string(answertest.Completion([]byte(body), options{})))
 }
 
