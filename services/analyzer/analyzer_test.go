@@ -14,11 +14,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
-	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
@@ -44,9 +45,7 @@ func setup(t *testing.T) *bundle {
 
 func setupWith(t *testing.T, log *slog.Logger, gateway *config.Config) *bundle {
 	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	b := bustest.Start(t)
 	a, err := New(Config{Gateway: gateway}, b, log, prometheus.NewRegistry())
 	require.NoError(t, err)
 	x := &bundle{Analyzer: a, bus: b, frames: make(chan contract.Frame, 64), next: make(chan *bus.Work, 64)}
@@ -77,39 +76,21 @@ var routed = contract.Slip{contract.StageReceived, contract.StageEnriched}
 func (x *bundle) start(t *testing.T) {
 	t.Helper()
 	require.NoError(t, x.Start(t.Context()))
-	t.Cleanup(func() { stop(t, x) })
+	t.Cleanup(func() { startstoptest.Stop(t, x) })
 }
 
 func (x *bundle) consume(t *testing.T, stage string, fn func(context.Context, *bus.Work)) *bus.Consumer {
 	t.Helper()
 	c, err := x.bus.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: stage, MaxInFlight: 8}, fn)
 	require.NoError(t, err)
-	t.Cleanup(func() { stop(t, c) })
+	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	return c
-}
-
-func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testWait)
-	defer cancel()
-	require.NoError(t, s.Stop(ctx))
 }
 
 func (x *bundle) publish(t *testing.T, id, model string, startBy time.Duration) {
 	t.Helper()
 	req := &contract.Request{ID: id, Ingress: "i1", Slip: routed, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: model, StartBy: time.Now().Add(startBy)}
 	require.NoError(t, x.bus.PublishWork(t.Context(), req, []byte(`{"model": "`+model+`", "n":1.0}`)))
-}
-
-func receive[T any](t *testing.T, ch <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(testWait):
-		t.Fatal("nothing arrived")
-		panic("unreachable")
-	}
 }
 
 // awaitCount waits until the analyzer has counted n deliveries with an end.
@@ -123,7 +104,7 @@ func TestConfiguredModelsAreForwarded(t *testing.T) {
 	x := setup(t)
 	x.start(t)
 	x.publish(t, "r1", "m", time.Minute)
-	w := receive(t, x.next)
+	w := await.Value(t, x.next)
 	require.Equal(t, `{"model": "m", "n":1.0}`, string(w.Body), "the body is not touched")
 	require.Equal(t, &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true, Configured: true}, w.Request.Decision)
 	require.Equal(t, contract.Chat, w.Request.Operation)
@@ -139,7 +120,7 @@ func TestUnknownModelsAreRefused(t *testing.T) {
 			x := setup(t)
 			x.start(t)
 			x.publish(t, "r1", model, time.Minute)
-			head, data, end := receive(t, x.frames), receive(t, x.frames), receive(t, x.frames)
+			head, data, end := await.Value(t, x.frames), await.Value(t, x.frames), await.Value(t, x.frames)
 			require.JSONEq(t, `{"status":404,"header":[["Content-Type","application/json"]]}`, string(head.Payload))
 			var body struct {
 				Error struct{ Message, Type, Param, Code string }
@@ -151,7 +132,7 @@ func TestUnknownModelsAreRefused(t *testing.T) {
 			require.Equal(t, "invalid_request_error", body.Error.Type)
 			require.JSONEq(t, `{"outcome":"error"}`, string(end.Payload))
 			x.publish(t, "r2", "m", time.Minute)
-			require.Equal(t, "r2", receive(t, x.next).Request.ID)
+			require.Equal(t, "r2", await.Value(t, x.next).Request.ID)
 			x.awaitCount(t, endUnknown, 1)
 		})
 	}
@@ -165,7 +146,7 @@ func TestLateRequestsAreDropped(t *testing.T) {
 	x.publish(t, "late too", "unknown", -time.Millisecond)
 	x.awaitCount(t, endLate, 2)
 	x.publish(t, "r2", "m", time.Minute)
-	require.Equal(t, "r2", receive(t, x.next).Request.ID)
+	require.Equal(t, "r2", await.Value(t, x.next).Request.ID)
 	require.Empty(t, x.frames)
 }
 
@@ -187,13 +168,13 @@ func TestRedeliveryIsForwardedOnce(t *testing.T) {
 		w.Retry(time.Second) // not so often that the message counts as poison before this one has stopped
 	})
 	x.publish(t, "r1", "m", time.Minute)
-	receive(t, forwarded)
-	require.Equal(t, "r1", receive(t, x.next).Request.ID)
-	stop(t, dying)
+	await.Value(t, forwarded)
+	require.Equal(t, "r1", await.Value(t, x.next).Request.ID)
+	startstoptest.Stop(t, dying)
 	x.start(t)
 	x.awaitCount(t, endRouted, 1)
 	x.publish(t, "r2", "m", time.Minute)
-	require.Equal(t, "r2", receive(t, x.next).Request.ID)
+	require.Equal(t, "r2", await.Value(t, x.next).Request.ID)
 }
 
 // Rule 1: what the next stage did not take comes back.
@@ -202,7 +183,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	x := setup(t)
 	x.start(t)
 	running := x.Running()
-	stop(t, running.work) // the test is in between
+	startstoptest.Stop(t, running.work) // the test is in between
 	x.consume(t, topology.Analyzer, func(ctx context.Context, w *bus.Work) {
 		if w.Delivery > 1 {
 			running.handle(ctx, w)
@@ -213,7 +194,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 		running.handle(ctx, w)
 	})
 	x.publish(t, "r1", "m", time.Minute)
-	require.Equal(t, "r1", receive(t, x.next).Request.ID)
+	require.Equal(t, "r1", await.Value(t, x.next).Request.ID)
 	x.awaitCount(t, endRetry, 1)
 	x.awaitCount(t, endRouted, 1)
 }
@@ -229,10 +210,10 @@ func TestPoisonIsGivenUp(t *testing.T) {
 		w.Retry(0)
 	})
 	x.publish(t, "r1", "m", time.Minute)
-	receive(t, enough)
-	stop(t, crashing)
+	await.Value(t, enough)
+	startstoptest.Stop(t, crashing)
 	x.start(t)
-	require.JSONEq(t, `{"status":500,"header":[["Content-Type","application/json"]]}`, string(receive(t, x.frames).Payload))
+	require.JSONEq(t, `{"status":500,"header":[["Content-Type","application/json"]]}`, string(await.Value(t, x.frames).Payload))
 	x.awaitCount(t, endPoison, 1)
 	require.Empty(t, x.next)
 }
@@ -245,6 +226,6 @@ func TestStartAndStop(t *testing.T) {
 		n++
 		id := fmt.Sprint("r", n)
 		x.publish(t, id, "m", time.Minute)
-		require.Equal(t, id, receive(t, x.next).Request.ID)
+		require.Equal(t, id, await.Value(t, x.next).Request.ID)
 	})
 }

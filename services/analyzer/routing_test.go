@@ -22,6 +22,8 @@ import (
 	"hydrallm/shared/openai"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -76,7 +78,7 @@ func (x *bundle) ask(t *testing.T, id string, operation contract.Operation, mode
 func (x *bundle) decided(t *testing.T, id, model, body string) contract.Decision {
 	t.Helper()
 	x.ask(t, id, contract.Chat, model, body)
-	w := receive(t, x.next)
+	w := await.Value(t, x.next)
 	require.Equal(t, id, w.Request.ID)
 	require.Equal(t, body, string(w.Body), "the body is not touched")
 	return *w.Request.Decision
@@ -145,10 +147,10 @@ func TestDiscoveredModelsAreFound(t *testing.T) {
 	require.Equal(t, contract.Decision{Provider: "cerebras", Model: "Some-Model", Reason: contract.ReasonModelHint, PinModel: true, Tokens: 1}, d)
 
 	x.ask(t, "embeddings", contract.Embeddings, "vectors", `{"input":"hi"}`)
-	require.Equal(t, &contract.Decision{Provider: "cerebras", Model: "vectors", Reason: contract.ReasonModelHint, PinModel: true}, receive(t, x.next).Request.Decision)
+	require.Equal(t, &contract.Decision{Provider: "cerebras", Model: "vectors", Reason: contract.ReasonModelHint, PinModel: true}, await.Value(t, x.next).Request.Decision)
 	x.ask(t, "refused", contract.Embeddings, "auto", `{"input":"hi"}`)
-	require.JSONEq(t, `{"status":404,"header":[["Content-Type","application/json"]]}`, string(receive(t, x.frames).Payload))
-	require.Contains(t, string(receive(t, x.frames).Payload), "vectors of different models")
+	require.JSONEq(t, `{"status":404,"header":[["Content-Type","application/json"]]}`, string(await.Value(t, x.frames).Payload))
+	require.Contains(t, string(await.Value(t, x.frames).Payload), "vectors of different models")
 	x.awaitCount(t, endUnknown, 1)
 }
 
@@ -168,8 +170,8 @@ func TestNothingToRouteTo(t *testing.T) {
 	x := setup(t)
 	x.start(t)
 	x.ask(t, "r1", contract.Chat, "auto", content("hi"))
-	require.JSONEq(t, `{"status":503,"header":[["Content-Type","application/json"]]}`, string(receive(t, x.frames).Payload))
-	data := string(receive(t, x.frames).Payload)
+	require.JSONEq(t, `{"status":503,"header":[["Content-Type","application/json"]]}`, string(await.Value(t, x.frames).Payload))
+	data := string(await.Value(t, x.frames).Payload)
 	require.Contains(t, data, "No provider is configured")
 	require.Contains(t, data, "detail")
 	x.awaitCount(t, endNoProvider, 1)
@@ -205,10 +207,10 @@ func TestDecisionsAreRecorded(t *testing.T) {
 			return nil
 		})
 	require.NoError(t, err)
-	t.Cleanup(func() { stop(t, c) })
+	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	got := map[string]contract.Log{}
 	for range 3 {
-		l := receive(t, facts)
+		l := await.Value(t, facts)
 		got[l.RequestID] = l
 	}
 	require.Equal(t, "m goes to the upstreams of m: USER_HINT, about 2 tokens", got["r1"].Message)
@@ -284,13 +286,13 @@ func TestSlipIsShortened(t *testing.T) {
 	long := contract.Slip{contract.StageReceived, contract.StageAnalyzed, contract.StageEnriched}
 	short := contract.Slip{contract.StageEnriched}
 	ask("alias", contract.Web{}, long)
-	require.Equal(t, short, receive(t, x.next).Request.Slip)
+	require.Equal(t, short, await.Value(t, x.next).Request.Slip)
 	ask("groq/x", contract.Web{}, routed)
-	require.Equal(t, short, receive(t, x.next).Request.Slip)
+	require.Equal(t, short, await.Value(t, x.next).Request.Slip)
 	ask("groq/y", contract.Web{}, long)
-	require.Equal(t, long[1:], receive(t, enricher).Request.Slip)
+	require.Equal(t, long[1:], await.Value(t, enricher).Request.Slip)
 	ask("my-alias", contract.Web{Search: true}, long)
-	w := receive(t, enricher)
+	w := await.Value(t, enricher)
 	require.True(t, w.Request.Decision.Configured)
 	require.Equal(t, long[1:], w.Request.Slip)
 }

@@ -15,6 +15,7 @@ import (
 	"hydrallm/shared/seal"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/startstoptest"
 )
 
 const (
@@ -64,7 +65,7 @@ func TestKeysAddedAtRunTime(t *testing.T) {
 	require.Equal(t, 200, p.await("r2").status)
 	require.Equal(t, "Bearer "+newKey, p.upstream.Requests()[0].Header.Get("Authorization"))
 
-	stop(t, d)
+	startstoptest.Stop(t, d)
 	p.start("d2", p.emptyPool(adminKey))
 	p.ask("r3", plainBody)
 	require.Equal(t, 200, p.await("r3").status)
@@ -106,7 +107,7 @@ func TestKeysOfAnotherAdminKey(t *testing.T) {
 	d := p.start("d1", p.emptyPool(adminKey))
 	_, err := p.addKeys(adminKey, "groq", newKey)
 	require.NoError(t, err)
-	stop(t, d)
+	startstoptest.Stop(t, d)
 	p.start("d2", p.emptyPool("another-admin-key-9b8c"))
 	require.Zero(t, p.keysOf("d2", "groq"))
 }

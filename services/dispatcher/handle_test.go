@@ -14,6 +14,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -59,7 +60,7 @@ func (p *pipeline) loseOnce(asked func()) {
 	require.NoError(p.t, err)
 	asked()
 	taken.Wait()
-	stop(p.t, c)
+	startstoptest.Stop(p.t, c)
 }
 
 // Delivery rule 3, section 19 scenario 22: before a redelivery is run, the ingress is asked. No answer twice, no needless upstream call,
@@ -123,7 +124,7 @@ func TestRequestThatKillsItsWorkers(t *testing.T) {
 	require.NoError(t, err)
 	p.ask("r", plainBody)
 	lost.Wait()
-	stop(t, c)
+	startstoptest.Stop(t, c)
 	p.start("d", p.oneUpstream(""))
 	got := p.await("r")
 	require.Equal(t, http.StatusServiceUnavailable, got.status)
@@ -238,7 +239,7 @@ func TestStopWaits(t *testing.T) {
 	p.upstream.Queue(fakellm.Stream("x", "y").Gap(50 * time.Millisecond))
 	p.ask("running", streamBody)
 	p.upstream.AwaitCount(t, 1)
-	stop(t, first)
+	startstoptest.Stop(t, first)
 	got := p.await("running")
 	require.Equal(t, contract.OutcomeSuccess, got.outcome)
 	require.Equal(t, "success", p.facts.await("running").Status)

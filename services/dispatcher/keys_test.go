@@ -12,7 +12,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
-	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/telemetry"
 )
 
@@ -20,9 +20,7 @@ import (
 func TestRestingKeysAreTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-		cfg, _, err := env.Parse("config.yaml", []byte(`providers: [{id: p, url: "http://h/v1", keys: [secret-a, secret-b, secret-c]}]`))
-		require.NoError(t, err)
+		cfg := configtest.Parse(t, `providers: [{id: p, url: "http://h/v1", keys: [secret-a, secret-b, secret-c]}]`)
 		var out strings.Builder
 		log, closeLog, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "text"}, &out)
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ import (
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/startstoptest"
 )
 
 func (p *pipeline) models() *modelindex.Copy {
@@ -72,7 +73,7 @@ providers: [{id: a, url: "%s/v1", key: key-of-a-1234}, {id: b, url: "%s/v1", key
 `
 	first := p.start("d1", fmt.Sprintf(text, p.upstream.URL(), p.upstream.URL()))
 	p.eventually(func() bool { return len(models.Book().Providers("first")) == 2 })
-	stop(t, first)
+	startstoptest.Stop(t, first)
 	p.start("d2", fmt.Sprintf(text, p.upstream.URL(), "http://127.0.0.1:1"))
 	p.eventually(func() bool { return len(models.Book().Providers("first")) == 1 })
 	require.Equal(t, 1, p.upstream.Listings()["Bearer key-of-a-1234"], "a fresh list of the same address is good")

@@ -13,10 +13,12 @@ import (
 
 	"hydrallm/services/dispatcher"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/startstoptest"
 )
 
 // every setting has an effect. These are the ones of the dispatcher, from the text of the configuration to what upstream and client see.
@@ -24,9 +26,7 @@ import (
 // run starts a dispatcher with a configuration as it is, but without what works on its own: URL stands for the address of the upstream.
 func (p *pipeline) run(text string) {
 	p.t.Helper()
-	env := config.Environment{Dir: p.t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
-	cfg, _, err := env.Parse("config.yaml", []byte(strings.ReplaceAll(text, "URL", p.upstream.URL()+"/v1")))
-	require.NoError(p.t, err)
+	cfg := configtest.Parse(p.t, strings.ReplaceAll(text, "URL", p.upstream.URL()+"/v1"))
 	p.runConfig(cfg)
 }
 
@@ -35,7 +35,7 @@ func (p *pipeline) runConfig(cfg *config.Config) {
 	d, err := dispatcher.New(dispatcher.Config{ID: "d", Gateway: cfg, Version: "1.2.3"}, p.connect(), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(p.t, err)
 	require.NoError(p.t, d.Start(p.t.Context()))
-	p.t.Cleanup(func() { stop(p.t, d) })
+	p.t.Cleanup(func() { startstoptest.Stop(p.t, d) })
 }
 
 // to makes a request one that is routed to a provider, with the model that this finds for itself.
@@ -413,11 +413,7 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 	t.Parallel()
 	load := func(t *testing.T, p *pipeline, vars map[string]string) {
 		t.Helper()
-		env := config.Environment{Dir: t.TempDir(), Lookup: func(name string) (string, bool) {
-			v, ok := vars[name]
-			return v, ok
-		}}
-		cfg, _, err := config.Load(env)
+		cfg, _, err := config.Load(configtest.Environment(t, vars, nil))
 		require.NoError(t, err)
 		for i := range cfg.Providers {
 			if cfg.Providers[i].Pooled {

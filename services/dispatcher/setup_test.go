@@ -16,12 +16,15 @@ import (
 
 	"hydrallm/services/dispatcher"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -78,10 +81,7 @@ func newPipeline(t *testing.T) *pipeline {
 
 func (p *pipeline) connect() *bus.Bus {
 	p.t.Helper()
-	b, err := bus.Connect(p.t.Context(), bus.Config{InProcess: p.server, Name: p.t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(p.t, err)
-	p.t.Cleanup(func() { require.NoError(p.t, b.Close(context.Background())) })
-	return b
+	return bustest.Connect(p.t, p.server)
 }
 
 // oneUpstream serves the model "m" by the upstream "u". What is given becomes a part of it.
@@ -96,9 +96,7 @@ models: [{name: m, upstreams: [u]}]
 // gateway reads a configuration.
 func gateway(t *testing.T, text string) *config.Config {
 	t.Helper()
-	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
-	c, _, err := env.Parse("config.yaml", []byte(text+"routing: {final_fallback: \"\", aliases: {}}\nweb: {enabled: false}\n"))
-	require.NoError(t, err)
+	c := configtest.Parse(t, text+"routing: {final_fallback: \"\", aliases: {}}\nweb: {enabled: false}\n")
 	return c
 }
 
@@ -108,15 +106,8 @@ func (p *pipeline) start(id, text string) *dispatcher.Dispatcher {
 	d, err := dispatcher.New(dispatcher.Config{ID: id, Gateway: gateway(p.t, text), Version: "1.2.3"}, p.connect(), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(p.t, err)
 	require.NoError(p.t, d.Start(p.t.Context()))
-	p.t.Cleanup(func() { stop(p.t, d) })
+	p.t.Cleanup(func() { startstoptest.Stop(p.t, d) })
 	return d
-}
-
-func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testWait)
-	defer cancel()
-	require.NoError(t, s.Stop(ctx))
 }
 
 const (
@@ -264,7 +255,7 @@ func collect(t *testing.T, b *bus.Bus) *ledger {
 	l := &ledger{t: t, of: map[string][]contract.RequestRecord{}}
 	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: poll}, l.add)
 	require.NoError(t, err)
-	t.Cleanup(func() { stop(t, c) })
+	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	return l
 }
 

@@ -18,6 +18,7 @@ import (
 	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/startstoptest"
 )
 
 // fleet is the dispatchers that show themselves.
@@ -57,7 +58,7 @@ func TestDispatchersAreListed(t *testing.T) {
 	first := p.start("first", p.oneUpstream(""))
 	p.start("second", p.oneUpstream(""))
 	all.await(2, func(s query.Status) bool { return s.Circuits["u"].State == "closed" })
-	stop(t, first)
+	startstoptest.Stop(t, first)
 	all.await(1, func(query.Status) bool { return true })
 }
 
@@ -92,8 +93,8 @@ func TestOpeningsAreShared(t *testing.T) {
 		require.Len(t, p.upstream.Requests(), calls, "an open channel sees no connection")
 	}
 	refused(0, 10)
-	stop(t, first)
-	stop(t, second)
+	startstoptest.Stop(t, first)
+	startstoptest.Stop(t, second)
 	p.start("third", p.oneUpstream(""))
 	all.await(1, open)
 	refused(10, 12)

@@ -11,7 +11,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
-	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 )
 
@@ -19,11 +19,10 @@ import (
 func TestTierScanTakesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-		cfg, _, err := env.Parse("config.yaml", []byte(`providers: [{id: p, url: "http://h/v1", keys: [a, {value: b, tier: premium}]}, {id: q, url: "http://h/v1"}]`))
-		require.NoError(t, err)
+		cfg := configtest.Parse(t, `providers: [{id: p, url: "http://h/v1", keys: [a, {value: b, tier: premium}]}, {id: q, url: "http://h/v1"}]`)
 		log := slog.New(slog.DiscardHandler)
 		s := &state{id: "d", gateway: cfg, log: log, keys: pools(cfg, func(string, keypool.Cooldown) {})}
+		var err error
 		s.breakers, err = newBreakers(cfg, log, prometheus.NewRegistry(), func(string) {})
 		require.NoError(t, err)
 		circuit := s.breakers.Get(plan.ProviderCircuit("p"))

@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/testkit/leaktest"
-	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
@@ -26,19 +26,10 @@ var _ lifecycle.Service = (*Enricher)(nil)
 
 const testWait = 15 * time.Second
 
-func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testWait)
-	defer cancel()
-	require.NoError(t, s.Stop(ctx))
-}
-
 // setup gives an enricher that has not started, and what reaches the dispatcher.
 func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {
 	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	b := bustest.Start(t)
 	e, err := New(b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	next := make(chan *bus.Work, 8)
@@ -47,7 +38,7 @@ func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {
 		next <- w
 	})
 	require.NoError(t, err)
-	t.Cleanup(func() { stop(t, c) })
+	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	return e, next
 }
 
@@ -77,7 +68,7 @@ func TestRequestsAreHandedOn(t *testing.T) {
 	t.Parallel()
 	e, next := setup(t)
 	require.NoError(t, e.Start(t.Context()))
-	defer stop(t, e)
+	defer startstoptest.Stop(t, e)
 	late := publish(t, e, "late", -time.Millisecond)
 	sent := publish(t, e, "r1", time.Minute)
 	w := receive(t, next)
@@ -101,7 +92,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 		e.handle(ctx, w)
 	})
 	require.NoError(t, err)
-	defer stop(t, c)
+	defer startstoptest.Stop(t, c)
 	publish(t, e, "r1", time.Minute)
 	require.Equal(t, "r1", receive(t, next).Request.ID)
 	require.Eventually(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endRetry)) == 1 }, testWait, time.Millisecond)

@@ -20,19 +20,9 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/topology"
 )
-
-func receive[T any](t *testing.T, ch <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(testWait):
-		t.Fatal("nothing arrived")
-		panic("unreachable")
-	}
-}
 
 // open begins a streamed request and gives its connection, after the status line and headers.
 func open(t *testing.T, g *gateway) (io.Closer, *bufio.Reader) {
@@ -123,7 +113,7 @@ func TestClientLeaves(t *testing.T) {
 				conn := dial(t, g.addr)
 				_, err := io.WriteString(conn, rawChat("", streamBody))
 				require.NoError(t, err)
-				receive(t, begun)
+				await.Value(t, begun)
 				if committed {
 					_, err := conn.Read(make([]byte, 10))
 					require.NoError(t, err)
@@ -133,7 +123,7 @@ func TestClientLeaves(t *testing.T) {
 				}
 				left := time.Now()
 				require.NoError(t, conn.Close())
-				receive(t, cancelled)
+				await.Value(t, cancelled)
 				require.Less(t, time.Since(left), time.Second)
 				require.Eventually(t, func() bool {
 					return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
@@ -226,7 +216,7 @@ func TestBrokenAnswers(t *testing.T) {
 				require.Equal(t, 1, strings.Count(event, "data:"))
 				require.NotContains(t, a.body, "[DONE]")
 			}
-			receive(t, cancelled)
+			await.Value(t, cancelled)
 		})
 	}
 }
@@ -279,7 +269,7 @@ func TestQueueTimeout(t *testing.T) {
 	refused := make(chan string, 1)
 	g.consume(bus.WorkConfig{Consumer: topology.Analyzer, Refused: func(_ context.Context, w *bus.Work) { refused <- w.Request.Model }},
 		func(context.Context, *bus.Work) { t.Error("a worker gets it although it is too late") })
-	require.Equal(t, "m", receive(t, refused))
+	require.Equal(t, "m", await.Value(t, refused))
 }
 
 // SES-06: a worker is not told to go on before the client has taken what it sent, and no more than that is held.
@@ -409,7 +399,7 @@ func TestLargeRequest(t *testing.T) {
 		echo(ctx, r)
 	})
 	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
-	require.True(t, receive(t, got))
+	require.True(t, await.Value(t, got))
 }
 
 // A full stream of requests refuses new ones instead of losing old ones.

@@ -15,6 +15,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/surface/chat"
+	"hydrallm/shared/testkit/await"
 )
 
 const pingComment = ": ping\n\n"
@@ -136,7 +137,7 @@ func TestClientLeavesASilentStream(t *testing.T) {
 	_, err := body.ReadString('\n')
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
-	receive(t, cancelled)
+	await.Value(t, cancelled)
 	require.Eventually(t, func() bool {
 		return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
 	}, testWait, 10*time.Millisecond)

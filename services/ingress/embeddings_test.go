@@ -13,6 +13,7 @@ import (
 
 	"hydrallm/services/ingress"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/await"
 )
 
 const (
@@ -153,9 +154,9 @@ func TestEmbeddingsClientLeaves(t *testing.T) {
 	conn := dial(t, g.addr)
 	_, err := fmt.Fprintf(conn, "POST /v1/embeddings HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(embedBody), embedBody)
 	require.NoError(t, err)
-	receive(t, begun)
+	await.Value(t, begun)
 	require.NoError(t, conn.Close())
-	receive(t, cancelled)
+	await.Value(t, cancelled)
 	require.Eventually(t, func() bool {
 		return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
 	}, testWait, 10*time.Millisecond)

@@ -14,6 +14,7 @@ import (
 	"hydrallm/shared/fault"
 	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
+	"hydrallm/shared/testkit/await"
 )
 
 // asked is a query that a dispatcher got.
@@ -54,7 +55,7 @@ func TestAddKeys(t *testing.T) {
 	a := g.post("/v1/admin/keys", `{"keys":["`+first+`"," \t","","  Provider-Key-\u0022bbbb\n"],"note":{"x":1},"provider":" gemini "}`)
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 	require.Equal(t, `{"status":"success","added_count":2}`, a.body)
-	q := receive(t, questions)
+	q := await.Value(t, questions)
 	require.NotContains(t, string(q.data), "Provider-Key")
 	var question struct {
 		Provider string
@@ -70,7 +71,7 @@ func TestAddKeys(t *testing.T) {
 	}
 	a = g.post("/v1/admin/keys", `{"provider":"gemini","keys":[" "]}`)
 	require.Equal(t, http.StatusOK, a.StatusCode, "the dispatcher knows whether the provider exists (B-32)")
-	require.JSONEq(t, `{"provider":"gemini","keys":[]}`, string(receive(t, questions).data))
+	require.JSONEq(t, `{"provider":"gemini","keys":[]}`, string(await.Value(t, questions).data))
 	require.NotContains(t, g.log.String(), "Provider-Key")
 }
 
@@ -83,7 +84,7 @@ func TestAddManyKeys(t *testing.T) {
 	a := g.post("/v1/admin/keys", `{"provider":"p","keys":[`+list+`]}`)
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 	var question struct{ Keys [][]byte }
-	require.NoError(t, json.Unmarshal(receive(t, questions).data, &question))
+	require.NoError(t, json.Unmarshal(await.Value(t, questions).data, &question))
 	require.Len(t, question.Keys, 1000)
 	message, _ := requireError(t, g.post("/v1/admin/keys", `{"provider":"p","keys":[`+list+`,"k"]}`), http.StatusBadRequest)
 	require.Contains(t, message, "1000")
@@ -170,11 +171,11 @@ func TestProbeAndRefresh(t *testing.T) {
 		a := g.post("/v1/admin/probe", body)
 		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 		require.Equal(t, `{"status":"success"}`, a.body)
-		require.JSONEq(t, `{"force":false}`, string(receive(t, questions).data))
+		require.JSONEq(t, `{"force":false}`, string(await.Value(t, questions).data))
 	}
 	a := g.post("/v1/admin/refresh-models", "")
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
-	q := receive(t, questions)
+	q := await.Value(t, questions)
 	require.Equal(t, "refresh_models", q.op)
 	require.JSONEq(t, `{}`, string(q.data))
 
@@ -182,7 +183,7 @@ func TestProbeAndRefresh(t *testing.T) {
 		message, code := requireError(t, g.post("/v1/admin/probe?force="+force, ""), http.StatusConflict)
 		require.Equal(t, query.ErrProbing.Message, message)
 		require.Equal(t, "conflict", code)
-		require.JSONEq(t, `{"force":true}`, string(receive(t, questions).data))
+		require.JSONEq(t, `{"force":true}`, string(await.Value(t, questions).data))
 	}
 	requireError(t, g.post("/v1/admin/probe?force=maybe", ""), http.StatusBadRequest)
 	for _, path := range []string{"/v1/admin/probe", "/v1/admin/refresh-models"} {
@@ -206,9 +207,9 @@ func TestStopDuringAProbe(t *testing.T) {
 		}
 		answers <- a
 	}()
-	receive(t, questions)
+	await.Value(t, questions)
 	begin := time.Now()
-	_ = receive(t, g.stopping(200*time.Millisecond))
+	_ = await.Value(t, g.stopping(200*time.Millisecond))
 	require.Less(t, time.Since(begin), 5*time.Second)
-	requireError(t, receive(t, answers), http.StatusServiceUnavailable)
+	requireError(t, await.Value(t, answers), http.StatusServiceUnavailable)
 }

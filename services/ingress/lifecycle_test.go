@@ -16,11 +16,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/ingress"
-	"hydrallm/shared/config"
+	"hydrallm/shared/bus/bustest"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/process"
 	"hydrallm/shared/subject"
-	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/startstoptest"
 )
 
@@ -62,7 +63,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 	busy := dial(t, g.addr)
 	_, err = io.WriteString(busy, rawChat("", streamBody)+rawChat("", chatBody)) // the second must not be served any more
 	require.NoError(t, err)
-	receive(t, begun)
+	await.Value(t, begun)
 
 	done := g.stopping(testWait)
 	require.Eventually(t, g.refusesConnections, testWait, 10*time.Millisecond)
@@ -76,7 +77,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 	require.Contains(t, a.body, "[DONE]")
 	_, err = readAnswer(in)
 	require.Error(t, err)
-	require.NoError(t, receive(t, done))
+	require.NoError(t, await.Value(t, done))
 	require.NoError(t, g.ingress.Stop(t.Context()), "stopping is idempotent")
 }
 
@@ -99,12 +100,12 @@ func TestStopTellsFirst(t *testing.T) {
 	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/healthz", nil).StatusCode)
 	require.Empty(t, done)
 	cancel() // the time for the whole stop is over
-	require.NoError(t, receive(t, done))
+	require.NoError(t, await.Value(t, done))
 	require.True(t, g.refusesConnections())
 
 	g = setup(t, func(c *ingress.Config) { c.StopPause = 50 * time.Millisecond })
 	begun := time.Now()
-	require.NoError(t, receive(t, g.stopping(testWait)))
+	require.NoError(t, await.Value(t, g.stopping(testWait)))
 	require.GreaterOrEqual(t, time.Since(begun), 50*time.Millisecond)
 }
 
@@ -121,7 +122,7 @@ func TestConnectionLimit(t *testing.T) {
 	busy := dial(t, g.addr)
 	_, err := io.WriteString(busy, rawChat("", chatBody))
 	require.NoError(t, err)
-	receive(t, begun)
+	await.Value(t, begun)
 	for path, want := range map[string]int{"/healthz": http.StatusOK, "/metrics": http.StatusOK, "/v1/models": 503, "/": 503, "/v1/admin/status": 503} {
 		a := g.do(http.MethodGet, path, nil)
 		require.Equal(t, want, a.StatusCode, path)
@@ -168,11 +169,11 @@ func TestStopCutsOff(t *testing.T) {
 		}()
 	}
 	begun.Wait()
-	err := receive(t, g.stopping(300*time.Millisecond))
+	err := await.Value(t, g.stopping(300*time.Millisecond))
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.ErrorContains(t, err, "2 answers cut off")
 	for range 2 {
-		a := receive(t, answers)
+		a := await.Value(t, answers)
 		if a.StatusCode == http.StatusOK {
 			require.True(t, strings.HasPrefix(a.body, "data: one\n\ndata: {\"error\":"), a.body)
 			require.NotContains(t, a.body, "[DONE]")
@@ -201,9 +202,9 @@ func TestStopDespiteAStuckClient(t *testing.T) {
 	})
 	conn, _ := open(t, g)
 	defer conn.Close() //nolint:errcheck // not read
-	receive(t, full)
+	await.Value(t, full)
 	begin := time.Now()
-	require.Error(t, receive(t, g.stopping(100*time.Millisecond)))
+	require.Error(t, await.Value(t, g.stopping(100*time.Millisecond)))
 	require.Less(t, time.Since(begin), 5*time.Second, "within the hard limit")
 }
 
@@ -223,7 +224,7 @@ func TestStartRefuses(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
-	b := connect(t, natstest.Start(t), "ingress")
+	b := bustest.Start(t)
 	log, addr := slog.New(slog.DiscardHandler), taken.Addr().String()
 	i, err := ingress.New(ingress.Config{ID: "i", Addr: addr}, b, log, prometheus.NewRegistry())
 	require.NoError(t, err)
@@ -319,14 +320,12 @@ func TestBindIsReported(t *testing.T) {
 
 func TestBuild(t *testing.T) {
 	t.Parallel()
-	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
-	gateway, _, err := env.Parse("config.yaml", []byte(`
+	gateway := configtest.Parse(t, `
 server: {host: 127.0.0.1, port: 8100, client_keys: [k1], admin_key: a, cors_origins: ["https://x"], max_body_bytes: 5, queue_timeout: 3s, debug: true, stop_pause: 4s, max_connections: 6, ping_after: 7s}
 providers: [{id: p, url: "http://127.0.0.1:1/v1"}]
 upstreams: [{id: u, provider: p, model: x}]
 models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
-`))
-	require.NoError(t, err)
+`)
 	c := ingress.FromGateway(gateway)
 	require.Equal(t, "127.0.0.1:8100", c.Addr)
 	require.Equal(t, []string{"k1"}, c.ClientKeys)
@@ -340,7 +339,7 @@ models: [{name: m, upstreams: [u]}, {name: unusable, upstreams: [nowhere]}]
 	require.True(t, c.Debug)
 	require.Len(t, c.Models, 1, "URL-04b")
 	s, err := ingress.Build(process.Parts{
-		ID: "ingress-1", Config: gateway, Version: "1", Bus: connect(t, natstest.Start(t), "ingress"), Log: slog.New(slog.DiscardHandler),
+		ID: "ingress-1", Config: gateway, Version: "1", Bus: bustest.Start(t), Log: slog.New(slog.DiscardHandler),
 		Metrics: prometheus.NewRegistry(),
 	})
 	require.NoError(t, err)

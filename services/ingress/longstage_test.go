@@ -19,6 +19,7 @@ import (
 	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
 )
@@ -101,7 +102,7 @@ func startEnricher(t *testing.T, url string, work time.Duration) *enricher {
 
 func (e *enricher) says(line string) {
 	e.t.Helper()
-	require.Equal(e.t, line, receive(e.t, e.lines))
+	require.Equal(e.t, line, await.Value(e.t, e.lines))
 }
 
 // R-402, delivery rules 2 and 3: a stage that works for longer than a request may wait for a worker is waited for, and so is the one that takes over
@@ -145,11 +146,11 @@ func TestStageThatWorksLongerThanTheQueueTimeout(t *testing.T) {
 				require.NoError(t, e.cmd.Process.Kill())
 				second.says("begun 2")
 			}
-			a := receive(t, answers)
+			a := await.Value(t, answers)
 			require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 			require.Equal(t, answerJSON, a.body)
 			require.Greater(t, time.Since(begun), work)
-			require.Equal(t, strings.TrimSuffix(body, "}")+addedMember, receive(t, bodies))
+			require.Equal(t, strings.TrimSuffix(body, "}")+addedMember, await.Value(t, bodies))
 			require.Empty(t, bodies, "it is called once")
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/ingress"
-	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/modelindex"
 )
 
@@ -96,8 +96,7 @@ func TestThousandsOfModels(t *testing.T) {
 // An agent is known by its id or by its dialect.
 func TestProvidersOfTheList(t *testing.T) {
 	t.Parallel()
-	env := config.Environment{Dir: t.TempDir(), Lookup: func(string) (string, bool) { return "", false }}
-	gateway, _, err := env.Parse("config.yaml", []byte(`
+	gateway := configtest.Parse(t, `
 providers:
   - {id: gemini}
   - {id: vendor, url: "http://127.0.0.1:1/v1", default_models: {free: small, premium: large}}
@@ -105,8 +104,7 @@ providers:
   - {id: box, dialect: ollama, url: "http://127.0.0.1:2"}
   - {id: coder, dialect: opencode, url: "http://127.0.0.1:3"}
   - {id: openclaw}
-`))
-	require.NoError(t, err)
+`)
 	agents := map[string]bool{}
 	for _, p := range ingress.FromGateway(gateway).Providers {
 		agents[p.ID] = p.Agent

@@ -2,7 +2,6 @@ package ingress_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -11,7 +10,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,9 +19,11 @@ import (
 
 	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/topology"
 )
 
@@ -46,35 +46,9 @@ type gateway struct {
 	worker  *bus.Bus
 	url     string
 	addr    string
-	log     *output
+	log     *output.Buffer
 	metrics *prometheus.Registry
 	client  *http.Client
-}
-
-// output collects log lines.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
-func connect(tb testing.TB, server bus.InProcess, name string) *bus.Bus {
-	tb.Helper()
-	b, err := bus.Connect(tb.Context(), bus.Config{InProcess: server, Name: name, Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(tb, err)
-	tb.Cleanup(func() { require.NoError(tb, b.Close(context.Background())) })
-	return b
 }
 
 // setup starts an ingress; change may alter its configuration.
@@ -85,7 +59,7 @@ func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
 
 func setupOn(tb testing.TB, server bus.InProcess, change func(*ingress.Config)) *gateway {
 	tb.Helper()
-	g := &gateway{t: tb, nats: server, log: &output{}, worker: connect(tb, server, "worker"), metrics: prometheus.NewRegistry()}
+	g := &gateway{t: tb, nats: server, log: &output.Buffer{}, worker: bustest.Connect(tb, server), metrics: prometheus.NewRegistry()}
 	cfg := ingress.Config{ID: "ingress-test", Addr: "127.0.0.1:0", QueueTimeout: testWait, Gatherer: g.metrics, Version: "1.2.3"}
 	if change != nil {
 		change(&cfg)
@@ -96,7 +70,7 @@ func setupOn(tb testing.TB, server bus.InProcess, change func(*ingress.Config)) 
 	}
 	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: level}))
 	var err error
-	g.ingress, err = ingress.New(cfg, connect(tb, server, "ingress"), log, g.metrics)
+	g.ingress, err = ingress.New(cfg, bustest.Connect(tb, server), log, g.metrics)
 	require.NoError(tb, err)
 	require.NoError(tb, g.ingress.Start(tb.Context()))
 	tb.Cleanup(g.stop)

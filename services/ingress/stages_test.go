@@ -17,6 +17,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/topology"
 )
 
@@ -84,7 +85,7 @@ func TestSlips(t *testing.T) {
 			slip contract.Slip
 		}{{all, fromAll, tt.slip}, {today, fromToday, tt.today}} {
 			require.Equal(t, http.StatusOK, g.do(http.MethodPost, path, strings.NewReader(tt.body)).StatusCode, name)
-			r := receive(t, g.from)
+			r := await.Value(t, g.from)
 			require.Equal(t, g.slip, r.Slip, name)
 			require.Equal(t, tt.routed, r.Decision == nil, name)
 			if !tt.routed {
@@ -107,7 +108,7 @@ func TestWhatStagesWantToKnow(t *testing.T) {
 	body := `{"model":"auto","has_search":true,"auto_web_fetch":false,"web_fetch":"https://x/\u00e9","session_id":"s1","fork_from":"m9","compress_context":true,
 		"tools":[{}],"max_tokens":10,"messages":[{"role":"user","content":[{"type":"text","text":"12345678"},{"type":"image_url","image_url":{"url":"data:,"}}]}]}`
 	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
-	r := receive(t, got)
+	r := await.Value(t, got)
 	require.Equal(t, contract.Traits{Tokens: 2 + 256 + 10, Images: true, Tools: true, UserText: true}, r.Traits)
 	require.Equal(t, contract.Web{Search: true, Fetch: "https://x/é", Auto: new(false)}, r.Web)
 	require.Equal(t, [...]string{"s1", "m9"}, [...]string{r.SessionID, r.ForkFrom})
@@ -129,7 +130,7 @@ func TestWhatStagesWantToKnow(t *testing.T) {
 	long := func(n int) string { return strings.Repeat(`\u0001`, n) }
 	body = `{"model":"` + long(512) + `","session_id":"` + long(512) + `","fork_from":"` + long(512) + `","web_fetch":"` + long(4096) + `","messages":[{"role":"user","content":"hi"}]}`
 	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
-	require.Len(t, receive(t, got).Web.Fetch, 4096)
+	require.Len(t, await.Value(t, got).Web.Fetch, 4096)
 }
 
 // R-405
@@ -140,10 +141,10 @@ func TestPrincipals(t *testing.T) {
 	for _, key := range []string{"one", "two"} {
 		require.Equal(t, http.StatusOK, g.chat(chatBody, "Authorization", "Bearer "+key).StatusCode)
 		sum := sha256.Sum256([]byte(key))
-		require.Equal(t, fmt.Sprintf("k:%x", sum[:8]), receive(t, got).Principal)
+		require.Equal(t, fmt.Sprintf("k:%x", sum[:8]), await.Value(t, got).Principal)
 	}
 	require.Equal(t, http.StatusOK, g.chat(chatBody, "X-Api-Key", "secret").StatusCode)
-	require.Equal(t, contract.PrincipalAdmin, receive(t, got).Principal)
+	require.Equal(t, contract.PrincipalAdmin, await.Value(t, got).Principal)
 	requireError(t, g.chat(chatBody, "Authorization", "Bearer three"), http.StatusUnauthorized)
 	requireError(t, g.chat(chatBody, "X-Admin-Key", "secret"), http.StatusUnauthorized)
 	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/v1/models", nil, "Authorization", "Bearer secret").StatusCode)
@@ -156,9 +157,9 @@ func TestDecisionsAreRecorded(t *testing.T) {
 	g := setup(t, func(c *ingress.Config) { c.Models = []ingress.Model{{ID: "m"}} })
 	envelopes := g.envelopes()
 	require.Equal(t, http.StatusOK, g.chat(chatBody).StatusCode)
-	rid := receive(t, envelopes).ID
+	rid := await.Value(t, envelopes).ID
 	require.Equal(t, http.StatusOK, g.chat(strings.Replace(chatBody, `"m"`, `"auto"`, 1)).StatusCode)
-	receive(t, envelopes)
+	await.Value(t, envelopes)
 	facts := make(chan bus.Fact, 8)
 	c, err := g.worker.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 8, MaxWait: time.Millisecond},
 		func(_ context.Context, list []bus.Fact) error {
@@ -169,7 +170,7 @@ func TestDecisionsAreRecorded(t *testing.T) {
 		})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, c.Stop(context.Background())) }()
-	f := receive(t, facts)
+	f := await.Value(t, facts)
 	require.Equal(t, subject.Log("ROUTING"), f.Subject)
 	lines := bytes.Split(bytes.TrimSpace(f.Data), []byte("\n"))
 	require.Len(t, lines, 1)
@@ -203,7 +204,7 @@ func TestStageThatNobodyServes(t *testing.T) {
 			refused := make(chan string, 1)
 			g.consume(bus.WorkConfig{Consumer: topology.Enricher, Refused: func(_ context.Context, w *bus.Work) { refused <- w.Request.Model }},
 				func(context.Context, *bus.Work) { t.Error("a worker gets it although it is too late") })
-			require.Equal(t, model, receive(t, refused))
+			require.Equal(t, model, await.Value(t, refused))
 		})
 	}
 }

@@ -16,13 +16,12 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
-	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/testkit/pgtest"
 	"hydrallm/shared/testkit/startstoptest"
 )
@@ -45,18 +44,10 @@ func sqliteAddress(t *testing.T) string {
 	return "sqlite:" + filepath.Join(t.TempDir(), "hydrallm.db")
 }
 
-func connect(t *testing.T, srv bus.InProcess) *bus.Bus {
-	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: srv, Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
-	return b
-}
-
 func setup(t *testing.T, database string) *bundle {
 	t.Helper()
 	log := &strings.Builder{}
-	s, err := New(Config{ID: "w1", Database: database}, connect(t, natstest.Start(t)),
+	s, err := New(Config{ID: "w1", Database: database}, bustest.Start(t),
 		slog.New(slog.NewTextHandler(log, nil)), prometheus.NewRegistry())
 	require.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -14,10 +13,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
-	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -25,17 +26,9 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const testWait = 15 * time.Second
 
-func connect(t *testing.T, server bus.InProcess) *bus.Bus {
-	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: server, Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
-	return b
-}
-
 func setup(t *testing.T) *bus.Bus {
 	t.Helper()
-	return connect(t, natstest.Start(t))
+	return bustest.Start(t)
 }
 
 // request is one that waits for the given stages, or for the dispatcher.
@@ -54,24 +47,6 @@ func letRun(t *testing.T, b *bus.Bus) {
 	t.Cleanup(func() { require.NoError(t, sub.Stop()) })
 }
 
-func stop(t *testing.T, s interface{ Stop(context.Context) error }) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testWait)
-	defer cancel()
-	require.NoError(t, s.Stop(ctx))
-}
-
-func receive[T any](t *testing.T, ch <-chan T) T {
-	t.Helper()
-	select {
-	case v := <-ch:
-		return v
-	case <-time.After(testWait):
-		t.Fatal("nothing arrived")
-		panic("unreachable")
-	}
-}
-
 // Delivery rule 1: the next message is stored before this one is acknowledged, and the body survives byte for byte.
 func TestWorkTravelsThroughTheStages(t *testing.T) {
 	t.Parallel()
@@ -84,18 +59,18 @@ func TestWorkTravelsThroughTheStages(t *testing.T) {
 		}
 	})
 	require.NoError(t, err)
-	defer stop(t, analyzer)
+	defer startstoptest.Stop(t, analyzer)
 	got := make(chan *bus.Work, 1)
 	dispatcher, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(_ context.Context, w *bus.Work) {
 		w.Done()
 		got <- w
 	})
 	require.NoError(t, err)
-	defer stop(t, dispatcher)
+	defer startstoptest.Stop(t, dispatcher)
 
 	sent := request("r1", contract.StageReceived, contract.StageEnriched)
 	require.NoError(t, b.PublishWork(t.Context(), sent, body))
-	w := receive(t, got)
+	w := await.Value(t, got)
 	require.Equal(t, body, w.Body)
 	require.Equal(t, uint64(1), w.Delivery)
 	require.Equal(t, "m", w.Request.Decision.Model)
@@ -117,9 +92,9 @@ func TestLargeBodyIsOffloaded(t *testing.T) {
 		w.Done()
 	})
 	require.NoError(t, err)
-	defer stop(t, c)
+	defer startstoptest.Stop(t, c)
 	require.NoError(t, b.PublishWork(t.Context(), request("big"), body))
-	require.True(t, bytes.Equal(body, receive(t, got)))
+	require.True(t, bytes.Equal(body, await.Value(t, got)))
 }
 
 // publishing one stage of one request twice stores it once.
@@ -136,9 +111,9 @@ func TestPublishIsIdempotent(t *testing.T) {
 		w.Done()
 	})
 	require.NoError(t, err)
-	defer stop(t, c)
-	require.Equal(t, "same", receive(t, ids))
-	require.Equal(t, "last", receive(t, ids))
+	defer startstoptest.Stop(t, c)
+	require.Equal(t, "same", await.Value(t, ids))
+	require.Equal(t, "last", await.Value(t, ids))
 }
 
 // a handler that takes longer than AckWait keeps its message, and the ingress hears of it.
@@ -155,12 +130,12 @@ func TestLongWorkIsNotRedelivered(t *testing.T) {
 		close(done)
 	})
 	require.NoError(t, err)
-	defer stop(t, c)
+	defer startstoptest.Stop(t, c)
 	require.NoError(t, b.PublishWork(t.Context(), request("slow"), []byte("{}")))
-	receive(t, done)
+	await.Value(t, done)
 	require.Equal(t, int64(1), calls.Load())
 	for range 2 {
-		require.Equal(t, contract.Frame{Kind: contract.FrameWorking, Position: contract.Position{Stage: contract.StageEnriched, Delivery: 1}, Payload: []byte{}}, receive(t, frames))
+		require.Equal(t, contract.Frame{Kind: contract.FrameWorking, Position: contract.Position{Stage: contract.StageEnriched, Delivery: 1}, Payload: []byte{}}, await.Value(t, frames))
 	}
 }
 
@@ -181,10 +156,10 @@ func TestUnsettledWorkComesBack(t *testing.T) {
 		w.Done()
 	})
 	require.NoError(t, err)
-	defer stop(t, c)
+	defer startstoptest.Stop(t, c)
 	require.NoError(t, b.PublishWork(t.Context(), request("p"), []byte("{}")))
 	for want := range uint64(3) {
-		require.Equal(t, want+1, receive(t, deliveries))
+		require.Equal(t, want+1, await.Value(t, deliveries))
 	}
 }
 
@@ -201,11 +176,11 @@ func TestStopCancelsHandlersAfterTheLimit(t *testing.T) {
 	})
 	require.NoError(t, err)
 	require.NoError(t, b.PublishWork(t.Context(), request("x"), []byte("{}")))
-	receive(t, begun)
+	await.Value(t, begun)
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	require.ErrorIs(t, c.Stop(ctx), context.DeadlineExceeded)
-	require.ErrorIs(t, receive(t, cause), bus.ErrStopping)
+	require.ErrorIs(t, await.Value(t, cause), bus.ErrStopping)
 }
 
 func collectFrames(t *testing.T, b *bus.Bus) <-chan contract.Frame {
@@ -248,7 +223,7 @@ func TestReplyFramesArriveInOrder(t *testing.T) {
 	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
 	var size int
 	for seq := range uint64(6) {
-		f := receive(t, frames)
+		f := await.Value(t, frames)
 		require.Equal(t, seq, f.Seq)
 		require.Equal(t, contract.Position{Stage: contract.StageEnriched, Delivery: 2}, f.Position)
 		if f.Kind == contract.FrameData {
@@ -282,9 +257,9 @@ func TestReplyWaitsForCredit(t *testing.T) {
 		sent <- r.Data(ctx, []byte("more"))
 	})
 	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
-	receive(t, full)
+	await.Value(t, full)
 	require.NoError(t, b.Credit("r", bus.CreditStep))
-	require.NoError(t, receive(t, sent))
+	require.NoError(t, await.Value(t, sent))
 }
 
 // a cancellation reaches the worker of any stage, also when it comes before the work; what such a worker forwards goes nowhere.
@@ -303,17 +278,17 @@ func TestCancelReachesTheWorker(t *testing.T) {
 	next := sink(t, b, topology.Dispatcher)
 	slip := contract.Slip{contract.StageAnalyzed, contract.StageEnriched}
 	require.NoError(t, b.PublishWork(t.Context(), request("running", slip...), []byte("{}")))
-	require.Equal(t, "running", receive(t, begun))
+	require.Equal(t, "running", await.Value(t, begun))
 	require.NoError(t, b.Cancel("running"))
-	require.ErrorIs(t, receive(t, causes), contract.ErrClientGone)
+	require.ErrorIs(t, await.Value(t, causes), contract.ErrClientGone)
 
 	require.NoError(t, b.Cancel("early"))
 	require.NoError(t, b.PublishWork(t.Context(), request("early", slip...), []byte("{}")))
-	require.Equal(t, "early", receive(t, begun))
-	require.ErrorIs(t, receive(t, causes), contract.ErrClientGone)
+	require.Equal(t, "early", await.Value(t, begun))
+	require.ErrorIs(t, await.Value(t, causes), contract.ErrClientGone)
 
 	require.NoError(t, b.PublishWork(t.Context(), request("last"), []byte("{}")))
-	require.Equal(t, "last", receive(t, next).Request.ID)
+	require.Equal(t, "last", await.Value(t, next).Request.ID)
 	require.Empty(t, begun, "nothing comes back")
 }
 
@@ -367,8 +342,8 @@ func TestFactsAreHandledInBatchesAndRetried(t *testing.T) {
 			return nil
 		})
 	require.NoError(t, err)
-	defer stop(t, c)
-	receive(t, all)
+	defer startstoptest.Stop(t, c)
+	await.Value(t, all)
 	mu.Lock()
 	defer mu.Unlock()
 	for data, n := range seen {
@@ -396,9 +371,9 @@ func TestBucketComparesAndSwaps(t *testing.T) {
 	w, err := k.Watch(t.Context(), ">", func(e bus.Entry) { changes <- e })
 	require.NoError(t, err)
 	defer func() { require.NoError(t, w.Stop()) }()
-	require.Equal(t, "2", string(receive(t, changes).Value))
+	require.Equal(t, "2", string(await.Value(t, changes).Value))
 	require.NoError(t, k.Delete(t.Context(), "a", rev2))
-	require.True(t, receive(t, changes).Deleted)
+	require.True(t, await.Value(t, changes).Deleted)
 	_, err = k.Create(t.Context(), "a", []byte("again"))
 	require.NoError(t, err)
 }
@@ -417,6 +392,6 @@ func TestForeignMessagesAreDeadLetters(t *testing.T) {
 		w.Done()
 	})
 	require.NoError(t, err)
-	defer stop(t, c)
-	require.Equal(t, "good", receive(t, ids))
+	defer startstoptest.Stop(t, c)
+	require.Equal(t, "good", await.Value(t, ids))
 }

@@ -10,6 +10,7 @@ import (
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/testkit/await"
 )
 
 // serve answers queries until the end of the test.
@@ -113,19 +114,19 @@ func TestQueriesAtTheSameTime(t *testing.T) {
 	}
 	for range 3 {
 		ask()
-		receive(t, begun)
+		await.Value(t, begun)
 	}
 	stopped := make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { stopped <- s.Stop(ctx) }()
 	release <- struct{}{}
-	require.Equal(t, "released", receive(t, answers))
+	require.Equal(t, "released", await.Value(t, answers))
 	require.Empty(t, stopped)
 	cancel()
-	require.NoError(t, receive(t, stopped))
+	require.NoError(t, await.Value(t, stopped))
 	asking.Wait()
-	require.Equal(t, "cut off", receive(t, answers))
-	require.Equal(t, "cut off", receive(t, answers))
+	require.Equal(t, "cut off", await.Value(t, answers))
+	require.Equal(t, "cut off", await.Value(t, answers))
 	require.NoError(t, s.Stop(t.Context()))
 	_, err := b.Query(t.Context(), "svc", "wait", nil)
 	require.ErrorIs(t, err, bus.ErrNoService)
@@ -153,7 +154,7 @@ func TestManyQueries(t *testing.T) {
 		})
 	}
 	for range limit {
-		receive(t, begun)
+		await.Value(t, begun)
 	}
 	require.Empty(t, begun)
 	close(release)

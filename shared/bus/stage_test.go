@@ -11,9 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -23,7 +26,7 @@ func consume(t *testing.T, b *bus.Bus, cfg bus.WorkConfig, fn func(context.Conte
 	cfg.MaxInFlight = 8
 	c, err := b.ConsumeWork(t.Context(), cfg, fn)
 	require.NoError(t, err)
-	t.Cleanup(func() { stop(t, c) })
+	t.Cleanup(func() { startstoptest.Stop(t, c) })
 }
 
 // sink takes what comes to a stage.
@@ -41,7 +44,7 @@ func sink(t *testing.T, b *bus.Bus, consumer string) <-chan *bus.Work {
 func queued(t *testing.T, frames <-chan contract.Frame) contract.Stage {
 	t.Helper()
 	for {
-		if f := receive(t, frames); f.Kind == contract.FrameQueued {
+		if f := await.Value(t, frames); f.Kind == contract.FrameQueued {
 			require.Zero(t, f.Delivery)
 			return f.Stage
 		}
@@ -66,7 +69,7 @@ func TestForwardFollowsTheSlip(t *testing.T) {
 	sent.QueueTimeout = time.Hour
 	begun := time.Now()
 	require.NoError(t, b.PublishWork(t.Context(), sent, []byte("{}")))
-	w := receive(t, got)
+	w := await.Value(t, got)
 	require.Equal(t, contract.Slip{contract.StageEnriched}, w.Request.Slip)
 	require.WithinRange(t, w.Request.StartBy, begun.Add(time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour))
 	require.Equal(t, time.Hour, w.Request.QueueTimeout)
@@ -120,9 +123,9 @@ func TestForwardWithAnotherBody(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			require.True(t, bytes.Equal(tt.out, receive(t, got)))
+			require.True(t, bytes.Equal(tt.out, await.Value(t, got)))
 			require.NoError(t, b.PublishWork(t.Context(), request("last"), []byte("last")))
-			require.Equal(t, "last", string(receive(t, got)), "it is stored once")
+			require.Equal(t, "last", string(await.Value(t, got)), "it is stored once")
 		})
 	}
 }
@@ -147,7 +150,7 @@ func TestWhoGetsADelivery(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := natstest.Start(t)
-			b := connect(t, server)
+			b := bustest.Connect(t, server)
 			asked := make(chan contract.Position, 8)
 			if tt.owner != "" {
 				sub, err := b.ServeFence("i1", func(_ string, at contract.Position) contract.FenceDecision {
@@ -172,15 +175,15 @@ func TestWhoGetsADelivery(t *testing.T) {
 					w.Done()
 				})
 			if tt.runs {
-				require.Equal(t, "r", receive(t, handled))
+				require.Equal(t, "r", await.Value(t, handled))
 			} else {
-				require.Equal(t, "r", receive(t, refused))
+				require.Equal(t, "r", await.Value(t, refused))
 			}
 			if tt.redelivered && tt.owner != "" {
-				require.Equal(t, contract.Position{Stage: contract.StageAnalyzed, Delivery: 2}, receive(t, asked))
+				require.Equal(t, contract.Position{Stage: contract.StageAnalyzed, Delivery: 2}, await.Value(t, asked))
 			}
 			require.NoError(t, b.PublishWork(t.Context(), request("next", contract.StageAnalyzed, contract.StageEnriched), []byte("{}")))
-			require.Equal(t, "next", receive(t, handled))
+			require.Equal(t, "next", await.Value(t, handled))
 			require.Empty(t, refused)
 			require.Empty(t, asked, "nobody asks about a first delivery")
 		})
@@ -207,7 +210,7 @@ func loseOne(t *testing.T, server bus.InProcess, consumer string) {
 func TestSlipOfAnotherStage(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
-	b := connect(t, server)
+	b := bustest.Connect(t, server)
 	nc, err := nats.Connect("", nats.InProcessServer(server))
 	require.NoError(t, err)
 	defer nc.Close()
@@ -220,5 +223,5 @@ func TestSlipOfAnotherStage(t *testing.T) {
 	}
 	require.NoError(t, nc.Flush())
 	require.NoError(t, b.PublishWork(t.Context(), request("good"), []byte("{}")))
-	require.Equal(t, "good", receive(t, sink(t, b, topology.Dispatcher)).Request.ID)
+	require.Equal(t, "good", await.Value(t, sink(t, b, topology.Dispatcher)).Request.ID)
 }

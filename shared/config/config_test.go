@@ -1,8 +1,6 @@
 package config_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -10,24 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 )
 
 // environment gives variables and a new working directory with files.
 func environment(t *testing.T, vars, files map[string]string) config.Environment {
 	t.Helper()
-	dir := t.TempDir()
-	for name, text := range files {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
-	}
-	return config.Environment{Dir: dir, Lookup: lookup(vars)}
+	return configtest.Environment(t, vars, files)
 }
 
-func lookup(vars map[string]string) func(string) (string, bool) {
-	return func(name string) (string, bool) {
-		v, ok := vars[name]
-		return v, ok
-	}
-}
+func lookup(vars map[string]string) func(string) (string, bool) { return configtest.Variables(vars) }
 
 // parse reads text as config.yaml. It leaves out the warning of an open gateway, which most configurations of tests earn.
 func parse(vars map[string]string, text string) (*config.Config, []config.Finding, error) {

@@ -16,10 +16,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/leaktest"
-	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
 )
 
@@ -41,9 +41,7 @@ func decided(id string) *contract.Request {
 // one id.
 func TestFacts(t *testing.T) {
 	t.Parallel()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: quiet})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	b := bustest.Start(t)
 	var lost atomic.Int64
 	begun := time.Now()
 	j := New(b, quiet, func() { lost.Add(1) })

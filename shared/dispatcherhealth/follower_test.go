@@ -1,9 +1,7 @@
 package dispatcherhealth
 
 import (
-	"context"
 	"encoding/json"
-	"log/slog"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,11 +10,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/leaktest"
-	"hydrallm/shared/testkit/natstest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -137,9 +135,7 @@ func TestAssume(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	t.Parallel()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
+	b := bustest.Start(t)
 	bucket, err := b.Bucket(t.Context(), subject.StateBucket)
 	require.NoError(t, err)
 	put := func(key string, s states) {

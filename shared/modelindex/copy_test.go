@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/subject"
@@ -21,14 +21,6 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const testWait = 15 * time.Second
-
-func connect(t *testing.T, server bus.InProcess) *bus.Bus {
-	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: server, Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.Background())) })
-	return b
-}
 
 // follow gives a copy, and the books that it reported.
 func follow(t *testing.T, b *bus.Bus) (*modelindex.Copy, <-chan *modelindex.Book) {
@@ -55,7 +47,7 @@ func receive(t *testing.T, books <-chan *modelindex.Book) *modelindex.Book {
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
-	writer, reader := connect(t, server), connect(t, server)
+	writer, reader := bustest.Connect(t, server), bustest.Connect(t, server)
 	at := time.Now().Truncate(time.Millisecond).UTC()
 	first := modelindex.Listing{Provider: "groq", At: at, Models: []modelindex.Model{{
 		ID: "openai/gpt-oss-120b", Name: "GPT OSS <120B>", Tier: contract.TierFree, Window: 131_072, Output: 65_536, Can: contract.FeatureImages | contract.FeatureTools,
@@ -84,7 +76,7 @@ func TestFollow(t *testing.T) {
 // What can't be read is none, and hurts no other listing; what is deleted is gone.
 func TestBadEntries(t *testing.T) {
 	t.Parallel()
-	b := connect(t, natstest.Start(t))
+	b := bustest.Start(t)
 	bucket, err := b.Bucket(t.Context(), subject.CatalogBucket)
 	require.NoError(t, err)
 	_, books := follow(t, b)
@@ -108,7 +100,7 @@ func TestBadEntries(t *testing.T) {
 // The most models that a provider may have, each of which tells all it can, fit into one message.
 func TestLargestListing(t *testing.T) {
 	t.Parallel()
-	b := connect(t, natstest.Start(t))
+	b := bustest.Start(t)
 	l := modelindex.Listing{Provider: "p", At: time.Now()}
 	for i := range 5000 {
 		l.Models = append(l.Models, modelindex.Model{
@@ -131,7 +123,7 @@ func TestLargestListing(t *testing.T) {
 
 func TestFollowNeedsABus(t *testing.T) {
 	t.Parallel()
-	b := connect(t, natstest.Start(t))
+	b := bustest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := modelindex.Follow(ctx, b, nil)
@@ -144,7 +136,7 @@ func TestFollowNeedsABus(t *testing.T) {
 // A listing that is removed is gone for everyone, and one that is not there can be removed too.
 func TestRemove(t *testing.T) {
 	t.Parallel()
-	b := connect(t, natstest.Start(t))
+	b := bustest.Start(t)
 	require.NoError(t, modelindex.Put(t.Context(), b, modelindex.Listing{Provider: "groq", Models: []modelindex.Model{{ID: "m"}}}))
 	require.NoError(t, modelindex.Put(t.Context(), b, modelindex.Listing{Provider: "other", From: "there", Models: []modelindex.Model{{ID: "n"}}}))
 	c, _ := follow(t, b)

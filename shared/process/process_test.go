@@ -1,17 +1,12 @@
 package process_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -19,10 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
+	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/output"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -30,32 +28,10 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 // environment gives a working directory with a config.yaml of the given text.
 func environment(t *testing.T, yaml string, vars map[string]string) config.Environment {
 	t.Helper()
-	dir := t.TempDir()
-	if yaml != "" {
-		require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(yaml), 0o600))
+	if yaml == "" {
+		return configtest.Environment(t, vars, nil)
 	}
-	return config.Environment{Dir: dir, Lookup: func(name string) (string, bool) {
-		v, ok := vars[name]
-		return v, ok
-	}}
-}
-
-// output is a buffer for several goroutines.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
+	return configtest.Environment(t, vars, map[string]string{"config.yaml": yaml})
 }
 
 // probe is a service that notes whether it runs.
@@ -74,14 +50,6 @@ func (p *probe) Stop(context.Context) error {
 	return nil
 }
 
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().String()
-}
-
 func status(t *testing.T, url string) int {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
@@ -97,7 +65,7 @@ func status(t *testing.T, url string) int {
 func TestRunServesUntilToldToStop(t *testing.T) {
 	t.Parallel()
 	server := natstest.StartListening(t)
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	env := environment(t, fmt.Sprintf("nats: {url: %q}\nserver: {colour: red}\n", server.ClientURL()), map[string]string{"HEALTH_ADDR": addr})
 	p := &probe{stopped: make(chan struct{})}
 	s := process.Service{Name: "probe", HealthAddr: "127.0.0.1:1", Build: func(parts process.Parts) (lifecycle.Service, error) {
@@ -105,7 +73,7 @@ func TestRunServesUntilToldToStop(t *testing.T) {
 		return p, parts.Metrics.Register(prometheus.NewGauge(prometheus.GaugeOpts{Name: "probe_up"}))
 	}}
 	ctx, cancel := context.WithCancel(t.Context())
-	var out, errOut output
+	var out, errOut output.Buffer
 	code := make(chan int, 1)
 	go func() { code <- s.Run(ctx, env, &out, &errOut) }()
 	require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, 15*time.Second, 10*time.Millisecond)
@@ -149,7 +117,7 @@ func TestRunRefuses(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out, errOut output
+			var out, errOut output.Buffer
 			s := process.Service{Name: "probe", HealthAddr: "127.0.0.1:0", Build: tt.build}
 			require.Equal(t, 1, s.Run(t.Context(), environment(t, tt.yaml, tt.vars), &out, &errOut))
 			for _, text := range tt.want {
@@ -184,7 +152,7 @@ upstreams: [{id: u, provider: p, model: x}]
 models: [{name: m, upstreams: [u, nowhere]}]
 `, nil), process.Overrides{})
 	require.NoError(t, err)
-	var out output
+	var out output.Buffer
 	require.NoError(t, process.Observed(t.Context(), s, "test", &out, func(log *slog.Logger) error {
 		s.Report(t.Context(), log)
 		return nil
@@ -199,7 +167,7 @@ func TestReportOfNothing(t *testing.T) {
 	t.Parallel()
 	s, err := process.LoadFrom(environment(t, "", nil), process.Overrides{})
 	require.NoError(t, err)
-	var out output
+	var out output.Buffer
 	require.NoError(t, process.Observed(t.Context(), s, "test", &out, func(log *slog.Logger) error {
 		s.Report(t.Context(), log)
 		return nil

@@ -16,14 +16,16 @@ import (
 
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
+	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/topology"
 )
 
 // written is what a process with these settings logs of an information and of a detail.
 func written(t *testing.T, s process.Settings) string {
 	t.Helper()
-	var out output
+	var out output.Buffer
 	require.NoError(t, process.Observed(t.Context(), s, "test", &out, func(log *slog.Logger) error {
 		log.Info("an information")
 		log.Debug("a detail")
@@ -78,7 +80,7 @@ func TestSettingsOfNATS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var out, errOut output
+			var out, errOut output.Buffer
 			s := process.Service{Name: "probe", HealthAddr: "127.0.0.1:0", Build: func(process.Parts) (lifecycle.Service, error) { return &probe{}, nil }}
 			env := environment(t, fmt.Sprintf("nats: {url: %q, %s}\n", server.ClientURL(), tc.yaml), nil)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second) // a start has more patience than a test
@@ -113,11 +115,11 @@ func (stuck) Stop(ctx context.Context) error {
 func TestSettingOfTheDrain(t *testing.T) {
 	t.Parallel()
 	server := natstest.StartListening(t)
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	env := environment(t, fmt.Sprintf("nats: {url: %q}\nserver: {drain_timeout: 200ms}\n", server.ClientURL()), map[string]string{"HEALTH_ADDR": addr})
 	s := process.Service{Name: "probe", Build: func(process.Parts) (lifecycle.Service, error) { return stuck{}, nil }}
 	ctx, cancel := context.WithCancel(t.Context())
-	var out, errOut output
+	var out, errOut output.Buffer
 	code := make(chan int, 1)
 	go func() { code <- s.Run(ctx, env, &out, &errOut) }()
 	require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, 15*time.Second, 10*time.Millisecond)

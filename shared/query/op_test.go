@@ -3,7 +3,6 @@ package query_test
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/leaktest"
-	"hydrallm/shared/testkit/natstest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -35,9 +34,7 @@ var (
 // setup gives a bus on which the named instances double even numbers.
 func setup(t *testing.T, instances ...string) *bus.Bus {
 	t.Helper()
-	b, err := bus.Connect(t.Context(), bus.Config{InProcess: natstest.Start(t), Name: t.Name(), Logger: slog.New(slog.DiscardHandler)})
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, b.Close(context.WithoutCancel(t.Context()))) })
+	b := bustest.Start(t)
 	for i, instance := range instances {
 		h := query.Handlers{}
 		double.Handle(h, func(_ context.Context, q question) (answer, error) {

@@ -4,7 +4,6 @@ package e2e
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"net/http"
 	"os"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/freeport"
 )
 
 const (
@@ -36,7 +37,7 @@ type stack struct {
 
 func newStack(t *testing.T) *stack {
 	t.Helper()
-	s := &stack{dir: snapshot(t), command: []string{"docker", "compose"}, addr: freeAddr(t)}
+	s := &stack{dir: snapshot(t), command: []string{"docker", "compose"}, addr: freeport.Addr(t)}
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		s.command = []string{"docker-compose"}
 	}
@@ -142,14 +143,6 @@ func (s *stack) status(t *testing.T, path string) int {
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	return resp.StatusCode
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
-	return fmt.Sprint(ln.Addr())
 }
 
 func goEnv(t *testing.T, name string) string {

@@ -7,6 +7,7 @@ import (
 
 	"hydrallm/services/analyzer/internal/routing"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/dispatcherhealth"
 )
@@ -14,9 +15,7 @@ import (
 // configured is a gateway with a configuration as a file has it; all keys are thought to work.
 func configured(t *testing.T, text string) *world {
 	t.Helper()
-	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-	cfg, _, err := env.Parse("config.yaml", []byte(text))
-	require.NoError(t, err)
+	cfg := configtest.Parse(t, text)
 	w := &world{cfg: *cfg}
 	w.state.Providers = dispatcherhealth.Assume(cfg.Providers)
 	return w
@@ -96,10 +95,7 @@ func TestSettingsOfTheEnvironment(t *testing.T) {
 		"GEMINI_KEYS": "g", "GROQ_KEYS": "q", "CEREBRAS_KEYS": "c", "MAX_TOKENS_FAST_MODEL": "50", "PROVIDER_PRIORITY": "cerebras,gemini",
 		"DEFAULT_FREE_MODEL": "f", "DEFAULT_PREMIUM_MODEL": "p", "PREMIUM_MODELS": "ultra", "FREE_MODELS": "p",
 	}
-	cfg, _, err := config.Load(config.Environment{Dir: t.TempDir(), Lookup: func(name string) (string, bool) {
-		v, ok := vars[name]
-		return v, ok
-	}})
+	cfg, _, err := config.Load(configtest.Environment(t, vars, nil))
 	require.NoError(t, err)
 	w := &world{cfg: *cfg}
 	w.state.Providers = dispatcherhealth.Assume(cfg.Providers)

@@ -14,6 +14,7 @@ import (
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/modelindex"
@@ -48,9 +49,7 @@ func setup(t *testing.T, text string, listings ...modelindex.Listing) *plan.Plan
 
 func planner(t *testing.T, text string, listings ...modelindex.Listing) (*plan.Planner, map[string]*keypool.Pool) {
 	t.Helper()
-	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-	cfg, _, err := env.Parse("config.yaml", []byte(text))
-	require.NoError(t, err)
+	cfg := configtest.Parse(t, text)
 	pools := map[string]*keypool.Pool{}
 	for _, p := range cfg.Providers {
 		if p.Pooled {

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/plan"
-	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 )
@@ -14,8 +14,7 @@ import (
 // Scenario 24, R-183, R-184: the worked example of patches, and its fallback, from the text of the configuration to the bytes that are sent.
 func TestScenario24Patches(t *testing.T) {
 	t.Parallel()
-	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-	cfg, _, err := env.Parse("config.yaml", []byte(`
+	cfg := configtest.Parse(t, `
 providers:
   - {id: routerai, url: "https://routerai.ru/api/v1/", key: k1, patch: {provider: {allow_fallbacks: false}}}
   - {id: local, url: "http://127.0.0.1:9/v1"}
@@ -24,8 +23,7 @@ upstreams:
   - {id: local-qwen, provider: local, model: qwen2.5-72b-instruct}
 models:
   - {name: my-gpt, upstreams: [routerai-gpt4o, local-qwen], patch: {reasoning: {enabled: false}}}
-`))
-	require.NoError(t, err)
+`)
 	p, err := plan.New(plan.Config{Gateway: cfg, Book: noModels, Dialect: plain})
 	require.NoError(t, err)
 	chain, err := p.Plan(&contract.Decision{Model: "my-gpt", Configured: true}, false)

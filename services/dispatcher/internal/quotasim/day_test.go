@@ -29,6 +29,7 @@ import (
 	"hydrallm/services/dispatcher/internal/surface/chat"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/testkit/leaktest"
@@ -70,9 +71,7 @@ func configuration() string {
 
 func setup(t *testing.T) *world {
 	t.Helper()
-	env := config.Environment{Lookup: func(string) (string, bool) { return "", false }}
-	cfg, _, err := env.Parse("config.yaml", []byte(configuration()))
-	require.NoError(t, err)
+	cfg := configtest.Parse(t, configuration())
 	w := &world{net: pipenet.New(), providers: map[string]*provider{}, pools: map[string]*keypool.Pool{}}
 	w.client = upstream.New(upstream.Config{Dial: w.net.Dial})
 	preset := cfg.Resilience.ProviderBreaker
@@ -92,6 +91,7 @@ func setup(t *testing.T) *world {
 		w.pools[p.ID] = keypool.New(keys, keypool.Cooldowns{Forbidden: c.Forbidden, Quota: c.Quota, Other: c.Other, Max: c.Max}, nil)
 	}
 	w.stops = append(w.stops, w.net.Serve("ollama", http.HandlerFunc(w.serveLocal)))
+	var err error
 	w.breakers, err = breaker.NewSet(circuits, nil)
 	require.NoError(t, err)
 	planner, err := plan.New(plan.Config{

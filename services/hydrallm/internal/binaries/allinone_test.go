@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // alone writes the configuration of an all-in-one gateway on addr, with its data below dir, and more if there is.
@@ -41,7 +42,7 @@ nats: {store_dir: "%s/nats"}
 func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, addr := t.TempDir(), freeport.Addr(t)
 	upstream := fakellm.Start(t)
 	upstream.Handle(func(fakellm.Request) fakellm.Answer {
 		return fakellm.Stream("a", "b", "c", "d", "e").Gap(100 * time.Millisecond)
@@ -68,7 +69,7 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 func TestAllInOneRefusesToStart(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
-	dir, addr := t.TempDir(), freeAddr(t)
+	dir, addr := t.TempDir(), freeport.Addr(t)
 	run(t, binary, alone(t, dir, addr, "http://127.0.0.1:1")).awaitReady(t, addr)
 	tests := map[string]struct {
 		dir, addr string
@@ -76,9 +77,9 @@ func TestAllInOneRefusesToStart(t *testing.T) {
 		want      string
 	}{
 		"port in use":                {t.TempDir(), addr, nil, "address already in use"},
-		"port in use by a flag":      {t.TempDir(), freeAddr(t), []string{"--port", addr[len("127.0.0.1:"):]}, addr},
-		"data in use":                {dir, freeAddr(t), nil, "used by another process"},
-		"nonsense":                   {t.TempDir(), freeAddr(t), []string{"--dance"}, "unknown flag --dance"},
+		"port in use by a flag":      {t.TempDir(), freeport.Addr(t), []string{"--port", addr[len("127.0.0.1:"):]}, addr},
+		"data in use":                {dir, freeport.Addr(t), nil, "used by another process"},
+		"nonsense":                   {t.TempDir(), freeport.Addr(t), []string{"--dance"}, "unknown flag --dance"},
 		"configuration is not valid": {t.TempDir(), "127.0.0.1:0", nil, "config.yaml:2: server.port:"},
 	}
 	for name, tt := range tests {
@@ -101,7 +102,7 @@ func TestAllInOneRefusesToStart(t *testing.T) {
 func TestAllInOneWithoutProviders(t *testing.T) {
 	t.Parallel()
 	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
 	w := run(t, binary, []string{"CONFIG_PATH=" + emptyConfig(t)}, "--port", port)

@@ -1,7 +1,6 @@
 package binaries
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -17,8 +15,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/output"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -36,7 +36,7 @@ type fleet struct {
 // newFleet builds the binaries and writes the configuration they share: model "m" on one upstream.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{ingress: freeAddr(t), upstream: fakellm.Start(t)}
+	f := &fleet{ingress: freeport.Addr(t), upstream: fakellm.Start(t)}
 	f.bin = build(t, "hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher")
 	_, port, err := net.SplitHostPort(f.ingress)
 	require.NoError(t, err)
@@ -67,7 +67,7 @@ func build(t *testing.T, packages ...string) string {
 // start runs a service and waits until it is ready.
 func (f *fleet) start(t *testing.T, service string) *worker {
 	t.Helper()
-	health := freeAddr(t)
+	health := freeport.Addr(t)
 	w := run(t, filepath.Join(f.bin, service), []string{"CONFIG_PATH=" + f.config, "HEALTH_ADDR=" + health})
 	w.awaitReady(t, health)
 	return w
@@ -104,7 +104,7 @@ func (w *worker) awaitReady(t *testing.T, addr string) {
 type worker struct {
 	name string
 	cmd  *exec.Cmd
-	log  log
+	log  output.Buffer
 	gone chan struct{}
 }
 
@@ -133,24 +133,6 @@ func (w *worker) end(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// log is a buffer for the output of a process.
-type log struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *log) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
-}
-
 func ready(ctx context.Context, addr string) bool {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", http.NoBody)
 	if err != nil {
@@ -161,12 +143,4 @@ func ready(ctx context.Context, addr string) bool {
 		return false
 	}
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
-}
-
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().String()
 }

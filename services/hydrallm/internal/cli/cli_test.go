@@ -11,7 +11,6 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,7 +20,10 @@ import (
 
 	"hydrallm/services/hydrallm/internal/cli"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/output"
 )
 
 // fasthttp keeps the date of its answers in a goroutine for the life of the process.
@@ -29,29 +31,11 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-// output is a buffer for several goroutines.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
-
 // terminal is a command line in a directory of its own.
 type terminal struct {
 	dir         string
 	env         map[string]string
-	out, errOut output
+	out, errOut output.Buffer
 }
 
 func newTerminal(t *testing.T, yaml string) *terminal {
@@ -65,7 +49,7 @@ func newTerminal(t *testing.T, yaml string) *terminal {
 
 func (x *terminal) run(ctx context.Context, args ...string) int {
 	app := cli.App{Ctx: ctx, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
-		Dir: x.dir, Lookup: func(name string) (string, bool) { v, ok := x.env[name]; return v, ok },
+		Dir: x.dir, Lookup: configtest.Variables(x.env),
 	}}
 	return app.Run(args)
 }
@@ -86,14 +70,6 @@ func (x *terminal) start(t *testing.T, args ...string) (stop func() int) {
 			panic("unreachable")
 		}
 	}
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
 }
 
 const valid = `
@@ -195,7 +171,7 @@ func TestServeRefusesABrokenConfiguration(t *testing.T) {
 func TestMock(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, "")
-	stop := x.start(t, "mock", "--listen", "127.0.0.1:"+strconv.Itoa(freePort(t)), "--delay", "1ms")
+	stop := x.start(t, "mock", "--listen", "127.0.0.1:"+strconv.Itoa(freeport.Port(t)), "--delay", "1ms")
 	require.Eventually(t, func() bool { return bytes.Contains([]byte(x.out.String()), []byte("listens on http://127.0.0.1:")) }, 15*time.Second, time.Millisecond)
 	require.Equal(t, 0, stop(), x.errOut.String())
 }
@@ -244,7 +220,7 @@ func TestServeWithoutAFile(t *testing.T) {
 	t.Parallel()
 	ollama := fakellm.Start(t)
 	ollama.Handle(fakellm.Talk("from ollama"))
-	port := freePort(t)
+	port := freeport.Port(t)
 	x := newTerminal(t, "")
 	x.env = map[string]string{
 		"OLLAMA_BASE_URL": ollama.URL(), // the path is completed
@@ -275,7 +251,7 @@ func TestServeWithoutAFile(t *testing.T) {
 func TestDemo(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, "")
-	stop := x.start(t, "demo", "--port", strconv.Itoa(freePort(t)))
+	stop := x.start(t, "demo", "--port", strconv.Itoa(freeport.Port(t)))
 	url := x.awaitOutput(t, `http://\S+/v1/chat/completions`)
 	for _, model := range []string{"demo", "demo-failover", "auto"} {
 		status, answer := call(t, url, `{"model": "`+model+`", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`)
@@ -328,7 +304,7 @@ func agentInDemo(t *testing.T, url string) {
 func TestServeOrDemo(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, "")
-	stop := x.start(t, "serve", "--or-demo", "--port", strconv.Itoa(freePort(t)))
+	stop := x.start(t, "serve", "--or-demo", "--port", strconv.Itoa(freeport.Port(t)))
 	x.awaitOutput(t, "Nothing is configured, so this is the demo")
 	url := x.awaitOutput(t, `http://\S+/v1/chat/completions`)
 	status, answer := call(t, url, `{"model": "auto", "messages": [{"role": "user", "content": "Hello"}]}`)
@@ -336,7 +312,7 @@ func TestServeOrDemo(t *testing.T) {
 	require.Equal(t, 0, stop(), x.errOut.String())
 
 	x = newTerminal(t, "")
-	x.env = map[string]string{"openai_api_key": "k", "host": "127.0.0.1", "PORT": strconv.Itoa(freePort(t)), "DATA_DIR": filepath.Join(x.dir, "data")}
+	x.env = map[string]string{"openai_api_key": "k", "host": "127.0.0.1", "PORT": strconv.Itoa(freeport.Port(t)), "DATA_DIR": filepath.Join(x.dir, "data")}
 	stop = x.start(t, "serve", "--or-demo")
 	x.awaitOutput(t, "server: bind")
 	require.NotContains(t, x.out.String(), "demo")

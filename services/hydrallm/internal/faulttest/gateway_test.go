@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,9 +17,11 @@ import (
 
 	"hydrallm/services/hydrallm/internal/gateway"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // faultRun is a gateway with its upstreams.
@@ -74,7 +75,7 @@ func (x *faultRun) settings(t *testing.T, listen bool) process.Settings {
 	t.Helper()
 	dir, store := t.TempDir(), ""
 	if listen {
-		store = fmt.Sprintf(`listen: "127.0.0.1:%d", `, freePort(t))
+		store = fmt.Sprintf(`listen: "127.0.0.1:%d", `, freeport.Port(t))
 	}
 	text := fmt.Sprintf(`
 server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, admin_key: %s}
@@ -97,20 +98,12 @@ resilience:
 routing: {final_fallback: "", aliases: {}}
 sessions: {database: "sqlite:%[7]s/hydrallm.db"}
 nats: {%[8]sstore_dir: "%[7]s/nats"}
-`, freePort(t), adminKey, x.upstreams["a"].URL(), x.upstreams["b"].URL(), x.upstreams["c"].URL(), providerKey, dir, store)
+`, freeport.Port(t), adminKey, x.upstreams["a"].URL(), x.upstreams["b"].URL(), x.upstreams["c"].URL(), providerKey, dir, store)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
-	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: func(string) (string, bool) { return "", false }}, process.Overrides{})
+	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: configtest.Variables(nil)}, process.Overrides{})
 	require.NoError(t, err)
 	require.Empty(t, s.Warnings)
 	return s
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
 }
 
 // hook calls a function once everything before it has started.

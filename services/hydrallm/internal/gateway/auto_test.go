@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // cloud is a gateway with three cloud providers and a local Ollama.
@@ -34,7 +35,7 @@ func startCloud(t *testing.T) *cloud {
 	x.gemini.Offer("gemini-9-flash", "gemini-9-pro", "gemini-embedding-001")
 	x.groq.Offer("Vendor/Fast-120B", "whisper-large")
 	x.cerebras.Offer("other-120b")
-	x.running = serve(t, configured(t, freePort(t), fmt.Sprintf(`
+	x.running = serve(t, configured(t, freeport.Port(t), fmt.Sprintf(`
 providers:
   - id: gemini
     url: "%s/v1"

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // always answers every request alike.
@@ -89,7 +90,7 @@ func keyless(t *testing.T) (groq, ollama *fakellm.Server, start func() running) 
 	groq.Handle(fakellm.Talk("from groq"))
 	groq.Offer("Vendor/Fast-120B")
 	ollama, local := startOllama(t)
-	s := configured(t, freePort(t), fmt.Sprintf(`
+	s := configured(t, freeport.Port(t), fmt.Sprintf(`
 providers:
   - {id: groq, url: "%s/v1"}
   - {id: ollama, url: "%s/v1"}
@@ -168,7 +169,7 @@ func (x running) awaitGroq(t *testing.T) {
 func TestEmbeddings(t *testing.T) {
 	t.Parallel()
 	fake := fakellm.Start(t)
-	x := serve(t, configured(t, freePort(t), fmt.Sprintf(`
+	x := serve(t, configured(t, freeport.Port(t), fmt.Sprintf(`
 providers: [{id: openai, url: "%s/v1", keys: [key-1-for-vectors, key-2-for-vectors]}]
 routing: {final_fallback: "", aliases: {}}
 `, fake.URL())))

@@ -12,6 +12,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // protocols is a gateway before an Anthropic, a Gemini in its own protocol, and a provider that speaks OpenAI's.
@@ -30,7 +31,7 @@ func startProtocols(t *testing.T) *protocols {
 	x.anthropic.Offer("beta-1")
 	google := startVendor(t, x.gemini, map[string]string{"/v1beta/models": `{"models":[
 		{"name":"models/gamma-flash","inputTokenLimit":1048576,"supportedGenerationMethods":["generateContent"]}]}`})
-	x.running = serve(t, configured(t, freePort(t), fmt.Sprintf(`
+	x.running = serve(t, configured(t, freeport.Port(t), fmt.Sprintf(`
 providers:
   - {id: anthropic, url: "%s", key: key-of-anthropic}
   - {id: gemini, dialect: gemini, url: "%s/v1beta", keys: [key-of-gemini]}

@@ -16,9 +16,11 @@ import (
 
 	"hydrallm/services/hydrallm/internal/gateway"
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // fasthttp keeps the date of its answers in a goroutine for the life of the process.
@@ -57,18 +59,10 @@ sessions: {database: "sqlite:%s/hydrallm.db"}
 nats: {store_dir: "%s/nats"}
 `, port, adminKey, dir, dir)
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "config.yaml"), []byte(text), 0o600))
-	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: func(string) (string, bool) { return "", false }}, process.Overrides{})
+	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: configtest.Variables(nil)}, process.Overrides{})
 	require.NoError(t, err)
 	require.Empty(t, s.Warnings)
 	return s
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // a TCP listener has one
 }
 
 // hook calls a function once everything before it has started.
@@ -128,7 +122,7 @@ func start(t *testing.T) *bundle {
 func startOn(t *testing.T, nats string) *bundle {
 	t.Helper()
 	x := &bundle{a: fakellm.Start(t), b: fakellm.Start(t)}
-	s := settings(t, freePort(t), x.a.URL(), x.b.URL())
+	s := settings(t, freeport.Port(t), x.a.URL(), x.b.URL())
 	s.NATS.URL = nats
 	x.running = serve(t, s)
 	return x
@@ -160,7 +154,7 @@ func TestStartErrors(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := settings(t, freePort(t), "http://127.0.0.1:1", "http://127.0.0.1:1")
+			s := settings(t, freeport.Port(t), "http://127.0.0.1:1", "http://127.0.0.1:1")
 			tt.damage(s.Config)
 			require.ErrorContains(t, gateway.Run(t.Context(), s, slog.New(slog.DiscardHandler)), tt.want)
 		})

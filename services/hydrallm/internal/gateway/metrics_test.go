@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // R-374: what is measured is described, and what is described is there from the start, so that alerts have something to compare.
@@ -20,7 +21,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	t.Parallel()
 	a := fakellm.Start(t)
 	a.Handle(fakellm.Talk("hi"))
-	x := serve(t, configured(t, freePort(t), `
+	x := serve(t, configured(t, freeport.Port(t), `
 providers: [{id: pa, url: "`+a.URL()+`/v1"}, {id: groq, url: "`+a.URL()+`/v1", keys: [gsk_one, gsk_two]}]
 upstreams: [{id: a, provider: pa, model: real-a}, {id: idle, provider: pa, model: real-b}]
 models: [{name: m, upstreams: [a]}, {name: n, upstreams: [idle]}]

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -12,8 +13,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/config"
+	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // withServer runs a gateway whose file has these settings of server and nats beside those of every test.
@@ -28,16 +31,12 @@ providers: [{id: p, url: "%s/v1", key: k}]
 upstreams: [{id: u, provider: p, model: real}]
 models: [{name: m, upstreams: [u]}]
 routing: {final_fallback: "", aliases: {}}
-`, freePort(t), server, dir, nats, dir, upstream)
+`, freeport.Port(t), server, dir, nats, dir, upstream)
 	path := filepath.Join(dir, "gateway.yaml")
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: func(name string) (string, bool) {
-		if name == "CONFIG_PATH" {
-			return path, true
-		}
-		v, ok := vars[name]
-		return v, ok
-	}}, process.Overrides{})
+	named := map[string]string{"CONFIG_PATH": path}
+	maps.Copy(named, vars)
+	s, err := process.LoadFrom(config.Environment{Dir: dir, Lookup: configtest.Variables(named)}, process.Overrides{})
 	require.NoError(t, err)
 	return serve(t, s)
 }
@@ -106,7 +105,7 @@ func TestAdminOfTheEnvironment(t *testing.T) {
 // nats.listen: the embedded server takes connections from elsewhere, where it is told to.
 func TestSettingOfTheEmbeddedServer(t *testing.T) {
 	t.Parallel()
-	addr := fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	addr := fmt.Sprintf("127.0.0.1:%d", freeport.Port(t))
 	dialer := net.Dialer{}
 	_, err := dialer.DialContext(t.Context(), "tcp", addr)
 	require.Error(t, err)

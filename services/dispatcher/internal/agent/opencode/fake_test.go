@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -206,14 +205,4 @@ func listen(t *testing.T, h http.Handler) (url string) {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	return s.URL
-}
-
-// freeAddress is one where nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := l.Addr().String()
-	require.NoError(t, l.Close())
-	return address
 }

@@ -19,6 +19,7 @@ import (
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // The test binary plays the program "opencode": one variable says how, another where it notes how it was called.
@@ -104,7 +105,7 @@ func readNote(t *testing.T, path string) (r run) {
 func noServer(t *testing.T) upstream.Call {
 	t.Helper()
 	call := request(false)
-	call.URL = "http://" + freeAddress(t)
+	call.URL = "http://" + freeport.Addr(t)
 	return call
 }
 

@@ -26,6 +26,7 @@ import (
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // The release of OpenCode that these tests run, and the time that they may take for it.
@@ -167,7 +168,7 @@ const guard = `"$@" </dev/null & read -r _; kill -KILL $!; wait`
 // startReal runs a server until the end of the test and gives its address.
 func startReal(t *testing.T, path, dir string, env []string) (url string) {
 	t.Helper()
-	_, port, _ := strings.Cut(freeAddress(t), ":")
+	_, port, _ := strings.Cut(freeport.Addr(t), ":")
 	cmd := exec.Command("/bin/sh", "-c", guard, "opencode", path, "serve", "--hostname=127.0.0.1", "--port="+port)
 	cmd.Dir, cmd.Env = dir, env
 	in, err := cmd.StdinPipe()

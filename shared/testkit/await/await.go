@@ -1,0 +1,22 @@
+// Package await waits in tests for what other goroutines do, with more patience than a machine with too much to do needs.
+package await
+
+import (
+	"testing"
+	"time"
+)
+
+// Limit is how long something may take before a test fails.
+const Limit = time.Minute
+
+// Value gives the next value of a channel.
+func Value[T any](tb testing.TB, ch <-chan T) T {
+	tb.Helper()
+	select {
+	case v := <-ch:
+		return v
+	case <-time.After(Limit):
+		tb.Fatal("nothing arrived")
+		panic("unreachable")
+	}
+}

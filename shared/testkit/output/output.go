@@ -1,0 +1,27 @@
+// Package output collects in tests what programs and loggers write.
+package output
+
+import (
+	"bytes"
+	"sync"
+)
+
+// Buffer may be written and read by several goroutines. The zero value is empty.
+type Buffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+// String is what was written so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
