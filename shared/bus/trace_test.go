@@ -15,6 +15,8 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
 
@@ -45,13 +47,13 @@ func TestSpans(t *testing.T) { //nolint:paralleltest // see above
 
 	ctx, root := otel.Tracer("test").Start(t.Context(), "root")
 	require.NoError(t, b.PublishWork(ctx, request("r1", contract.StageReceived, contract.StageEnriched), []byte("{}")))
-	require.Error(t, receive(t, done), "the service refuses")
+	require.Error(t, await.Value(t, done), "the service refuses")
 	root.End()
 	require.NoError(t, b.PublishFact(t.Context(), subject.UsageRecorded, "", []byte("{}")))
 	require.NoError(t, b.PublishWork(t.Context(), request("r2", contract.StageEnriched), []byte("{}")))
-	require.Error(t, receive(t, done))
+	require.Error(t, await.Value(t, done))
 	require.Eventually(t, func() bool { return len(recorded.Ended()) >= 6 }, testWait, time.Millisecond)
-	stop(t, facts)
+	startstoptest.Stop(t, facts)
 
 	var names []string
 	parents := map[string]string{}

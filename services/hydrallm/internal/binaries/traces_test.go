@@ -17,6 +17,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
 )
 
 // spans are what a collector of traces was sent: names by trace.
@@ -52,7 +53,7 @@ func TestTraces(t *testing.T) {
 	t.Cleanup(server.Close)
 	upstream := fakellm.Start(t)
 	upstream.Handle(fakellm.Talk("hi"))
-	addr := freeAddr(t)
+	addr := freeport.Addr(t)
 	env := alone(t, t.TempDir(), addr, upstream.URL(), "telemetry: {otlp_endpoint: \""+server.URL+"\"}")
 	w := run(t, binary, env)
 	w.awaitReady(t, addr)
