@@ -17,9 +17,6 @@ type Options struct {
 	Uniform bool
 }
 
-// Usage is the number of tokens of an answer.
-type Usage = openai.Usage
-
 // Filter repairs the events of one stream. It is not safe for concurrent use.
 type Filter struct {
 	opts    Options
@@ -75,14 +72,14 @@ func (f *Filter) Take(c *answer.Chunk) Step {
 		return Step{Chunks: f.out}
 	case answer.Piece:
 	}
-	f.noteUsage(c)
+	usageKept := f.noteUsage(c)
 	switch {
 	case c.Plain:
 		return f.takeApart(c)
 	case len(c.Choices) > 0:
 		return f.piece(c)
 	case c.UsageOnly():
-		f.keepUsage(c)
+		f.keepUsage(c, usageKept)
 	case c.HasChoices: // prompt filter results, costs (STR-06)
 		f.pass(c)
 	default: // no client can use it; it may be an error in a form of its own, or a chunk of nothing
@@ -98,22 +95,6 @@ func (f *Filter) make(index int) *answer.Choice {
 	c := f.made.Add(answer.Piece)
 	f.pass(c)
 	return c.Choose(index)
-}
-
-// noteUsage keeps the last usage: upstreams send running totals (STR-15).
-func (f *Filter) noteUsage(c *answer.Chunk) {
-	if c.Usage != nil {
-		f.usage = append(f.usage[:0], c.Usage...)
-		f.end.Usage = nil
-	}
-}
-
-// keepUsage keeps a chunk that reports the usage, for the end. Clients get exactly one (STR-07).
-func (f *Filter) keepUsage(c *answer.Chunk) {
-	kept := *c
-	kept.Raw, kept.Data, kept.Usage = bytes.Clone(c.Raw), bytes.Clone(c.Data), f.usage
-	kept.Choices, kept.ID, kept.Created, kept.Model = nil, nil, nil, nil
-	f.end.Usage = &kept
 }
 
 // piece repairs the choices of a chunk and passes on what is left of it.
@@ -183,6 +164,3 @@ func (f *Filter) Abort() []*answer.Chunk {
 	}
 	return f.out
 }
-
-// UsageOf reads the usage of a whole answer.
-func UsageOf(c *answer.Chunk) Usage { return openai.ParseUsage(c.Usage) }

@@ -106,6 +106,7 @@ func TestUsageChunk(t *testing.T) {
 		"twice":                   content("Hi") + finish("stop") + usageChunk + usageChunk + doneEvent,
 		"on the finish, as Groq":  content("Hi") + groq + doneEvent,
 		"both":                    content("Hi") + groq + usageChunk + doneEvent,
+		"alone in x_groq":         content("Hi") + finish("stop") + `data: {"choices":[],"x_groq":{"usage":{"total_tokens":5}}}` + "\n\n" + doneEvent,
 		"without [DONE] after it": content("Hi") + finish("stop") + usageChunk,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -132,6 +133,35 @@ func TestUsageIsTheLastOne(t *testing.T) {
 		feed(t, f, `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"usage":`+text+"}\n\n")
 	}
 	require.Equal(t, stream.Usage{Prompt: 10, Completion: 3, Total: 13}, f.Usage())
+}
+
+// R-494: counts that are known stay when a later usage says zero, or leaves them out.
+func TestUsageThatFalls(t *testing.T) {
+	t.Parallel()
+	const first = `{"prompt_tokens":25,"completion_tokens":1,"total_tokens":26,"prompt_tokens_details":{"cached_tokens":7,"x":0},"cost":0.5}`
+	for name, tc := range map[string]struct{ then, want string }{
+		"zeros":      {`{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}`, `{"prompt_tokens":25,"completion_tokens":1,"total_tokens":26}`},
+		"one zero":   {`{"prompt_tokens":0,"completion_tokens":9,"total_tokens":9}`, `{"prompt_tokens":25,"completion_tokens":9,"total_tokens":34}`},
+		"null":       {`{"prompt_tokens":null,"completion_tokens":9,"total_tokens":null}`, `{"prompt_tokens":25,"completion_tokens":9,"total_tokens":34}`},
+		"missing":    {`{"completion_tokens":9}`, `{"completion_tokens":9,"prompt_tokens":25,"total_tokens":34}`},
+		"details":    {`{"prompt_tokens":25,"completion_tokens":9,"total_tokens":34,"prompt_tokens_details":{"cached_tokens":0,"x":2},"cost":0}`, `{"prompt_tokens":25,"completion_tokens":9,"total_tokens":34,"prompt_tokens_details":{"cached_tokens":7,"x":2},"cost":0.5}`},
+		"fewer":      {`{"prompt_tokens":24,"completion_tokens":9,"total_tokens":33}`, `{"prompt_tokens":24,"completion_tokens":9,"total_tokens":33}`}, // STR-15
+		"own total":  {`{"prompt_tokens":0,"completion_tokens":9,"total_tokens":99}`, `{"prompt_tokens":25,"completion_tokens":9,"total_tokens":99}`},
+		"no numbers": {`{"prompt_tokens":"25","completion_tokens":9,"total_tokens":{}}`, `{"prompt_tokens":"25","completion_tokens":9,"total_tokens":{}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			running := strings.Replace(content("Hi"), `}]}`, `}],"usage":`+first+`}`, 1)
+			own := `data: {"id":"c1","created":1,"model":"m","choices":[],"usage":` + tc.then + `,"x_bill":1}` + "\n\n"
+			out := passed(t, running+finish("stop")+own+doneEvent, options{IncludeUsage: true})
+			require.Contains(t, out, `"choices":[],"usage":`+tc.want+`,"x_bill":1}`)
+			// The same on the chunk of the finish, and in an answer that is put together.
+			last := strings.Replace(finish("stop"), `}]}`, `}],"usage":`+tc.then+`}`, 1)
+			out = passed(t, running+last+doneEvent, options{IncludeUsage: true})
+			require.Contains(t, out, `"choices":[],"usage":`+tc.want+`}`)
+			require.Contains(t, string(collect(t, running+last+doneEvent)), `"usage":`+tc.want+`}`)
+		})
+	}
 }
 
 // SSE-10c, STR-02, R-122: what breaks off is no answer.

@@ -39,6 +39,7 @@ type events struct {
 	spoke    bool // anything of an answer was given
 	finished bool // a finish reason was given
 	usage    usage
+	told     usage // that the client knows
 
 	block     kind   // that is open
 	calls     int    // tool blocks so far
@@ -137,6 +138,7 @@ func (s *events) event(e *openai.Event) (more bool) {
 		if stop := rawjson.Get(w.delta, "stop_reason"); isString(stop) {
 			s.finish(stop)
 		}
+		s.tellUsage()
 	case "message_stop":
 		s.end()
 		return false
@@ -298,8 +300,14 @@ func (s *events) end() {
 		return
 	}
 	s.finish(nil)
-	if s.usage.known() {
+	s.tellUsage()
+	s.out.Add(answer.Done)
+}
+
+// tellUsage gives the chunk with the usage, once the answer is over, unless the client knows it. Some servers leave out the last event.
+func (s *events) tellUsage() {
+	if s.finished && s.usage.known() && s.usage != s.told {
+		s.told = s.usage
 		s.chunk().Usage = s.usage.appendTo(nil)
 	}
-	s.out.Add(answer.Done)
 }

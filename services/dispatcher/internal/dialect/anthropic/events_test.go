@@ -89,7 +89,6 @@ func TestEvents(t *testing.T) {
 		{"no types but event names", strings.ReplaceAll(head+hello+ended("end_turn"), `data: {"type":`, `data: {"typ":`), answered{content: "Hello", finish: "stop", usage: spent}},
 		{"a null error", strings.ReplaceAll(head+hello+ended("end_turn"), `"index":0`, `"error":null`), answered{content: "Hello", finish: "stop", usage: spent}},
 		{"usage only in the start", head + hello + native("message_delta", `,"delta":{"stop_reason":"end_turn"}`) + native("message_stop", ""), answered{content: "Hello", finish: "stop", usage: openai.Usage{Prompt: 1, Completion: 1, Total: 2}}},
-		{"a reason twice, text after it", head + hello + native("message_delta", `,"delta":{"stop_reason":"end_turn"}`) + hello + started(1, `{"type":"tool_use","id":"a","name":"f"}`) + ended("max_tokens"), answered{content: "Hello", finish: "stop", usage: spent}},
 		{"no reason", head + hello + native("message_delta", `,"delta":{"stop_reason":null},"usage":null`) + native("message_stop", ""), answered{content: "Hello", finish: "stop", usage: openai.Usage{Prompt: 1, Completion: 1, Total: 2}}},
 		{"something after the end", head + hello + ended("end_turn") + "data: [DONE]\n\n" + head, answered{content: "Hello", finish: "stop", usage: spent}},
 		{"usage that is nonsense", strings.ReplaceAll(head+hello+ended("end_turn"), `"output_tokens":`, `"cache_read_input_tokens":null,"cache_creation_input_tokens":-5,"output_tokens":1e99,"x":`), answered{content: "Hello", finish: "stop", usage: openai.Usage{Prompt: 1, Total: 1}}},
@@ -107,6 +106,43 @@ func TestEvents(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			require.Equal(t, c.want, filter(t, translate(t, iotest.OneByteReader(strings.NewReader(c.in)))))
+		})
+	}
+}
+
+// R-494: known counts do not fall back to zero, and the usage is there whatever comes, or does not, after the reason.
+func TestUsageOfStream(t *testing.T) {
+	t.Parallel()
+	start := func(usage string) string {
+		return native("message_start", `,"message":{"id":"m","type":"message","role":"assistant","model":"x","content":[],"usage":`+usage+`}`) + hello
+	}
+	stop := func(usage string) string {
+		return native("message_delta", `,"delta":{"stop_reason":"end_turn"},"usage":`+usage)
+	}
+	end := native("message_stop", "")
+	for name, c := range map[string]struct {
+		in   string
+		want openai.Usage
+	}{
+		"zeros at the end":       {start(`{"input_tokens":18,"cache_read_input_tokens":7,"output_tokens":1}`) + stop(`{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":9}`) + end, openai.Usage{Prompt: 25, Completion: 9, Total: 34}},
+		"zeros at the beginning": {start(`{"input_tokens":0,"output_tokens":0}`) + stop(`{"input_tokens":41,"output_tokens":12}`) + end, openai.Usage{Prompt: 41, Completion: 12, Total: 53}},
+		"zeros alone":            {start(`{"input_tokens":5,"output_tokens":1}`) + stop(`{"output_tokens":8}`) + stop(`{"input_tokens":0,"output_tokens":0}`) + end, openai.Usage{Prompt: 5, Completion: 8, Total: 13}},
+		"more after the reason":  {start(`{"input_tokens":5,"output_tokens":1}`) + stop(`{"output_tokens":8}`) + native("message_delta", `,"delta":{},"usage":{"output_tokens":9}`) + end, openai.Usage{Prompt: 5, Completion: 9, Total: 14}},
+		"no last event":          {start(`{"input_tokens":5,"output_tokens":1}`) + stop(`{"output_tokens":8}`), openai.Usage{Prompt: 5, Completion: 8, Total: 13}},
+		"a cut last event":       {start(`{"input_tokens":5,"output_tokens":1}`) + stop(`{"output_tokens":8}`) + "event: message_st", openai.Usage{Prompt: 5, Completion: 8, Total: 13}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, problem, err := answertest.Relay(events(strings.NewReader(c.in)), answertest.Options{IncludeUsage: true})
+			require.NoError(t, err)
+			require.Nil(t, problem)
+			require.Equal(t, 1, strings.Count(out, `"usage"`))
+			require.True(t, strings.HasSuffix(out, openai.Done))
+			for e := range chunks(t, out) {
+				if u := gjson.GetBytes(e, "usage"); u.Exists() {
+					require.Equal(t, c.want, openai.ParseUsage([]byte(u.Raw)))
+				}
+			}
 		})
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// usage is the number of tokens of an answer. Events repeat them as running totals, and not all each time
-// (STR-15).
+// usage is the number of tokens of an answer. Events repeat them as running totals, and not all each time (STR-15); some servers end with zeros,
+// which say nothing about a count that is known.
 type usage struct {
 	input, cacheWrite, cacheRead, output, thinking count
 }
@@ -21,7 +21,7 @@ type count struct {
 const maxCount = 1 << 53
 
 func (c *count) take(raw []byte) {
-	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil && 0 <= n && n <= maxCount {
+	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil && (n > 0 || n == 0 && !c.known) && n <= maxCount {
 		*c = count{n, true}
 	}
 }

@@ -337,6 +337,22 @@ func TestUsageOfStream(t *testing.T) { // STR-15
 	require.True(t, strings.HasSuffix(out, openai.Done))
 }
 
+// R-494: known counts do not fall back to zero, nor are they lost when the last event leaves them out.
+func TestUsageThatFalls(t *testing.T) {
+	t.Parallel()
+	const first = `{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"usageMetadata":{"promptTokenCount":5,"cachedContentTokenCount":2,"candidatesTokenCount":1,"totalTokenCount":6}}`
+	for last, want := range map[string]string{
+		`{"promptTokenCount":0,"candidatesTokenCount":9,"totalTokenCount":9}`: `[5,9,14,2]`,
+		`{"promptTokenCount":5,"candidatesTokenCount":0,"totalTokenCount":5}`: `[5,1,6,2]`,
+		`{"candidatesTokenCount":9,"thoughtsTokenCount":3}`:                   `[5,12,17,2]`,
+		`{}`: `[5,1,6,2]`,
+	} {
+		out := events(t, strings.NewReader(data(first, `{"candidates":[{"finishReason":"STOP"}],"usageMetadata":`+last+`}`)))
+		usage := relay(t, out).body.Get("usage")
+		require.Equal(t, want, usage.Get("[prompt_tokens,completion_tokens,total_tokens,prompt_tokens_details.cached_tokens]").Raw, last)
+	}
+}
+
 const grounding = `{"webSearchQueries":["q"],"groundingChunks":[{"web":{"uri":"https://a.example","title":"A \"x\""}},{"web":{"uri":"https://b.example"}},{"retrieval":{}},{"web":{"uri":"https://c.example"}}],
 	"groundingSupports":[{"segment":{"startIndex":3,"endIndex":8,"text":"등은"},"groundingChunkIndices":[0,1,2,9,-1]},{"segment":{"text":"not there"},"groundingChunkIndices":[0]},{"segment":{"endIndex":3},"groundingChunkIndices":[0]}]}`
 

@@ -53,7 +53,7 @@ func (e *events) tellUsage() {
 	if i := slices.IndexFunc(e.choices, func(c *choice) bool { return c.grounding != nil }); i >= 0 {
 		grounding = e.choices[i].grounding
 	}
-	usage := appendUsage(nil, e.usage, grounding)
+	usage := e.usage.appendTo(nil, grounding)
 	if bytes.Equal(usage, e.told) {
 		return
 	}

@@ -29,7 +29,9 @@ func (Translator) Completion(out *answer.Chunk, body []byte) bool {
 	h := headOf(&r)
 	out.ID, out.Created, out.Model = h.ID, h.Created, h.Model
 	if r.usage != nil {
-		out.Usage = appendUsage(nil, r.usage, grounding)
+		var u usage
+		u.take(r.usage)
+		out.Usage = u.appendTo(nil, grounding)
 	}
 	return answered || !badOutput
 }

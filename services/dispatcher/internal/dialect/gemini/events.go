@@ -20,7 +20,7 @@ type events struct {
 	head    answer.Head
 	begun   bool // head is known
 	choices []*choice
-	usage   []byte // raw usageMetadata, the last that came
+	usage   usage
 	told    []byte // the usage as the client knows it
 	broken  bool   // something came that is no answer, or the attempt failed
 }
@@ -84,9 +84,9 @@ func (e *events) reply(r *reply, data []byte) {
 		e.block()
 	}
 	if r.usage != nil {
-		e.usage = append(e.usage[:0], r.usage...)
+		e.usage.take(r.usage)
 	}
-	if e.usage != nil && e.complete() {
+	if e.usage.known && e.complete() {
 		e.tellUsage()
 	}
 }

@@ -6,37 +6,46 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// appendUsage appends the usage object for a raw usageMetadata. Gemini counts thoughts beside the answer, and what tools put into the prompt
-// beside the prompt. What is known of a search goes with it (R-099).
-func appendUsage(dst, metadata, grounding []byte) []byte {
-	var prompt, tools, answer, thoughts, cached, total int64
+// usage is what a usageMetadata counts. Gemini counts thoughts beside the answer, and what tools put into the prompt beside the prompt.
+type usage struct {
+	known                                          bool
+	prompt, tools, answer, thoughts, cached, total int64
+}
+
+// take reads the metadata of the next event. They are running totals; a zero says nothing about a count that is known (R-494).
+func (u *usage) take(metadata []byte) {
+	u.known, u.total = true, 0
 	for m := range rawjson.Members(metadata) {
 		n := number(m.Value.Of(metadata))
+		if n == 0 {
+			continue
+		}
 		switch string(m.Name()) {
 		case "promptTokenCount":
-			prompt = n
+			u.prompt = n
 		case "toolUsePromptTokenCount":
-			tools = n
+			u.tools = n
 		case "candidatesTokenCount":
-			answer = n
+			u.answer = n
 		case "thoughtsTokenCount":
-			thoughts = n
+			u.thoughts = n
 		case "cachedContentTokenCount":
-			cached = n
+			u.cached = n
 		case "totalTokenCount":
-			total = n
+			u.total = n
 		}
 	}
-	prompt, answer = prompt+tools, answer+thoughts
-	if total == 0 {
-		total = prompt + answer
-	}
+}
+
+// appendTo appends the object as OpenAI has it. What is known of a search goes with it (R-099).
+func (u *usage) appendTo(dst, grounding []byte) []byte {
+	prompt, answer := u.prompt+u.tools, u.answer+u.thoughts
 	field := func(name string, n int64) { dst = strconv.AppendInt(append(dst, name...), n, 10) }
 	field(`{"prompt_tokens":`, prompt)
 	field(`,"completion_tokens":`, answer)
-	field(`,"total_tokens":`, total)
-	field(`,"prompt_tokens_details":{"cached_tokens":`, cached)
-	field(`},"completion_tokens_details":{"reasoning_tokens":`, thoughts)
+	field(`,"total_tokens":`, max(u.total, prompt+answer))
+	field(`,"prompt_tokens_details":{"cached_tokens":`, u.cached)
+	field(`},"completion_tokens_details":{"reasoning_tokens":`, u.thoughts)
 	dst = append(dst, '}')
 	if grounding != nil {
 		dst = append(append(dst, `,"grounding":`...), grounding...)
