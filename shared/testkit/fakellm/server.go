@@ -23,6 +23,7 @@ type Server struct {
 	requests []*Request
 	models   []string // that it offers
 	listings []string // Authorization of each listing
+	pages    map[string]string
 	active   int
 	most     int
 	changed  chan struct{} // closed and replaced at every change of the requests

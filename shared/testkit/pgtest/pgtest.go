@@ -19,14 +19,13 @@ import (
 	"time"
 
 	"github.com/lib/pq"
-	"go.uber.org/goleak"
+
+	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/machine"
 )
 
-// Environment variables that choose the server.
-const (
-	AddressEnv = "HYDRALLM_TEST_POSTGRES"
-	RequireEnv = "HYDRALLM_REQUIRE_SERVICES"
-)
+// AddressEnv is the environment variable that names a server.
+const AddressEnv = "HYDRALLM_TEST_POSTGRES"
 
 const setupWait = time.Minute
 
@@ -45,25 +44,14 @@ var shared struct {
 }
 
 // Main runs the tests of a package, looks for goroutines that nobody stopped, and stops the server.
-func Main(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		if err := Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			code = max(code, 1)
-		}
-		os.Exit(code)
-	}))
-}
+func Main(m *testing.M) { leaktest.Main(m, Stop) }
 
 // New makes an empty database and gives its address as a postgres:// URL with user and password. The database goes with the test.
 func New(tb testing.TB) string {
 	tb.Helper()
 	srv, err := start()
 	if err != nil {
-		if os.Getenv(RequireEnv) == "1" {
-			tb.Fatalf("no PostgreSQL for tests: %v", err)
-		}
-		tb.Skipf("no PostgreSQL for tests: %v", err)
+		machine.Missing(tb, "PostgreSQL", err)
 	}
 	name := "test_" + strings.ToLower(rand.Text())
 	if err := srv.exec("CREATE DATABASE " + pq.QuoteIdentifier(name) + " TEMPLATE template0"); err != nil {

@@ -41,7 +41,7 @@ nats: {store_dir: "%s/nats"}
 // a signal ends the process soon and cleanly, an answer under way comes to its end, and the next start finds its data.
 func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	binary := allInOne(t)
 	dir, addr := t.TempDir(), freeport.Addr(t)
 	upstream := fakellm.Start(t)
 	upstream.Handle(func(fakellm.Request) fakellm.Answer {
@@ -68,7 +68,7 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 
 func TestAllInOneRefusesToStart(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	binary := allInOne(t)
 	dir, addr := t.TempDir(), freeport.Addr(t)
 	run(t, binary, alone(t, dir, addr, "http://127.0.0.1:1")).awaitReady(t, addr)
 	tests := map[string]struct {
@@ -101,7 +101,7 @@ func TestAllInOneRefusesToStart(t *testing.T) {
 // A gateway without a single provider says what to set and serves what it can.
 func TestAllInOneWithoutProviders(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	binary := allInOne(t)
 	addr := freeport.Addr(t)
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)

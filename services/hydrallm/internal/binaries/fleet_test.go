@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,9 +23,12 @@ import (
 	"hydrallm/shared/testkit/output"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m) }
+func TestMain(m *testing.M) { leaktest.Main(m, removeBuilt) }
 
-const startWait = 30 * time.Second
+const (
+	startWait = time.Minute
+	poll      = 20 * time.Millisecond
+)
 
 // fleet is a NATS server, a fake upstream and the processes that a test starts.
 type fleet struct {
@@ -54,30 +59,85 @@ nats: {url: "%s"}
 	return f
 }
 
+// built are the binaries that the tests share.
+var built struct {
+	sync.Mutex
+
+	dir  string
+	done map[string]bool // by package
+}
+
 // build makes the binaries of some packages and gives their directory.
 func build(t *testing.T, packages ...string) string {
 	t.Helper()
-	dir := t.TempDir()
-	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, packages...)
+	built.Lock()
+	defer built.Unlock()
+	if built.dir == "" {
+		dir, err := os.MkdirTemp("", "hydrallm-binaries-")
+		require.NoError(t, err)
+		built.dir, built.done = dir, map[string]bool{}
+	}
+	packages = slices.DeleteFunc(packages, func(p string) bool { return built.done[p] })
+	if len(packages) == 0 {
+		return built.dir
+	}
+	args := append([]string{"build", "-o", built.dir + string(filepath.Separator)}, packages...)
 	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	return dir
+	for _, p := range packages {
+		built.done[p] = true
+	}
+	return built.dir
+}
+
+// removeBuilt ends the sharing.
+func removeBuilt() error {
+	if built.dir == "" {
+		return nil
+	}
+	return os.RemoveAll(built.dir)
+}
+
+// allInOne gives the binary of the whole gateway.
+func allInOne(t *testing.T) string {
+	t.Helper()
+	return filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
 }
 
 // start runs a service and waits until it is ready.
 func (f *fleet) start(t *testing.T, service string) *worker {
 	t.Helper()
 	health := freeport.Addr(t)
-	w := run(t, filepath.Join(f.bin, service), []string{"CONFIG_PATH=" + f.config, "HEALTH_ADDR=" + health})
+	w := f.startAt(t, service, health)
 	w.awaitReady(t, health)
 	return w
 }
 
-// run starts a process that ends with the test at the latest.
+// startAt runs a service that says at an address how it is.
+func (f *fleet) startAt(t *testing.T, service, health string) *worker {
+	t.Helper()
+	return run(t, filepath.Join(f.bin, service), []string{"CONFIG_PATH=" + f.config, "HEALTH_ADDR=" + health})
+}
+
+// run starts a process, with more in its environment than the test has, that ends with the test at the latest.
 func run(t *testing.T, path string, env []string, args ...string) *worker {
 	t.Helper()
-	w := &worker{name: filepath.Base(path), cmd: exec.Command(path, args...), gone: make(chan struct{})}
-	w.cmd.Env = append(os.Environ(), env...)
+	cmd := exec.Command(path, args...)
+	cmd.Env = append(os.Environ(), env...)
+	return launch(t, cmd)
+}
+
+// runAlone starts a process in a directory, with nothing in its environment but what is given.
+func runAlone(t *testing.T, dir, path string, env ...string) *worker {
+	t.Helper()
+	cmd := exec.Command(path)
+	cmd.Dir, cmd.Env = dir, append([]string{"HOME=" + dir}, env...)
+	return launch(t, cmd)
+}
+
+func launch(t *testing.T, cmd *exec.Cmd) *worker {
+	t.Helper()
+	w := &worker{name: filepath.Base(cmd.Path), cmd: cmd, gone: make(chan struct{})}
 	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
 	require.NoError(t, w.cmd.Start())
 	go func() {
@@ -96,7 +156,7 @@ func run(t *testing.T, path string, env []string, args ...string) *worker {
 // awaitReady waits until the process says on addr that it is ready.
 func (w *worker) awaitReady(t *testing.T, addr string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return ready(t.Context(), addr) || w.ended() }, startWait, 20*time.Millisecond)
+	require.Eventually(t, func() bool { return ready(t.Context(), addr) || w.ended() }, startWait, poll)
 	require.False(t, w.ended(), "%s ended at start:\n%s", w.name, w.log.String())
 }
 
@@ -143,4 +203,11 @@ func ready(ctx context.Context, addr string) bool {
 		return false
 	}
 	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+}
+
+// reachable says whether something listens on an address.
+func reachable(t *testing.T, addr string) bool {
+	t.Helper()
+	conn, err := net.Dial("tcp", addr)
+	return err == nil && conn.Close() == nil
 }

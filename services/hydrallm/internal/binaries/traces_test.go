@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,7 +46,7 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // what happens to a request in all services is one trace, which the client may have begun; the provider is not told of it.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	binary := filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
+	binary := allInOne(t)
 	got := &spans{byTrace: map[string][]string{}}
 	server := httptest.NewServer(got)
 	t.Cleanup(server.Close)

@@ -29,8 +29,8 @@ func startProtocols(t *testing.T) *protocols {
 		"gemini-native/stream-text.sse", "gemini-native/generate.json"))
 	x.plain.Handle(fakellm.Talk("plain words"))
 	x.anthropic.Offer("beta-1")
-	google := startVendor(t, x.gemini, map[string]string{"/v1beta/models": `{"models":[
-		{"name":"models/gamma-flash","inputTokenLimit":1048576,"supportedGenerationMethods":["generateContent"]}]}`})
+	x.gemini.Page("/v1beta/models", `{"models":[
+		{"name":"models/gamma-flash","inputTokenLimit":1048576,"supportedGenerationMethods":["generateContent"]}]}`)
 	x.running = serve(t, configured(t, freeport.Port(t), fmt.Sprintf(`
 providers:
   - {id: anthropic, url: "%s", key: key-of-anthropic}
@@ -46,7 +46,7 @@ models:
   - {name: claude-first, upstreams: [claude, gpt]}
   - {name: claude-last, upstreams: [gpt, claude]}
 routing: {final_fallback: "", aliases: {}}
-`, x.anthropic.URL(), google, x.plain.URL())))
+`, x.anthropic.URL(), x.gemini.URL(), x.plain.URL())))
 	return x
 }
 

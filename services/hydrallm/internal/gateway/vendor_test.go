@@ -3,7 +3,6 @@ package gateway_test
 import (
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -16,33 +15,15 @@ import (
 	"hydrallm/shared/testkit/fixtures"
 )
 
-// startVendor runs a provider that has pages of its own beside the operations that fake answers, by path. Nothing else can be read from it.
-func startVendor(t *testing.T, fake *fakellm.Server, pages map[string]string) string {
-	t.Helper()
-	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		page, ok := pages[r.URL.Path]
-		switch {
-		case ok:
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, page) // the client may have left
-		case r.Method == http.MethodGet:
-			http.NotFound(w, r)
-		default:
-			fake.ServeHTTP(w, r)
-		}
-	}))
-	t.Cleanup(front.Close)
-	return front.URL
-}
-
 // startOllama runs an Ollama that has two models.
 func startOllama(t *testing.T) (fake *fakellm.Server, url string) {
 	t.Helper()
 	fake = fakellm.Start(t)
 	fake.Handle(fakellm.Talk("from ollama"))
-	return fake, startVendor(t, fake, map[string]string{"/api/tags": `{"models":[
+	fake.Page("/api/tags", `{"models":[
 		{"name":"bge-m3:latest","details":{"context_length":8192},"capabilities":["embedding"]},
-		{"name":"qwen3:8b","details":{"context_length":40960},"capabilities":["completion","tools"]}]}`})
+		{"name":"qwen3:8b","details":{"context_length":40960},"capabilities":["completion","tools"]}]}`)
+	return fake, fake.URL()
 }
 
 // sample answers with a fixture.

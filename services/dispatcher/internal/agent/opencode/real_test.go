@@ -27,6 +27,7 @@ import (
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/machine"
 )
 
 // The release of OpenCode that these tests run, and the time that they may take for it.
@@ -36,18 +37,12 @@ const (
 	realLimit    = 2 * time.Minute
 )
 
-// requireEnv makes a missing npm an error, see package pgtest.
-const requireEnv = "HYDRALLM_REQUIRE_SERVICES"
-
 // realProgram gives the program, which npm installs if it was not yet.
 func realProgram(t *testing.T) string {
 	t.Helper()
 	path, err := installOnce()
 	if err != nil {
-		if os.Getenv(requireEnv) == "1" {
-			t.Fatalf("no OpenCode for tests: %v", err)
-		}
-		t.Skipf("no OpenCode for tests: %v", err)
+		machine.Missing(t, "OpenCode", err)
 	}
 	return path
 }

@@ -1,0 +1,81 @@
+package binaries
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// client is somebody who uses a gateway.
+type client struct {
+	base string // of the API, with /v1
+	key  string // "" for none
+}
+
+// reply is what a client got.
+type reply struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// question asks a model.
+func question(model string, stream bool) string {
+	body := `{"model":"` + model + `","messages":[{"role":"user","content":"hi"}]`
+	if stream {
+		body += `,"stream":true`
+	}
+	return body + "}"
+}
+
+// send makes a request whose answer the caller reads and closes. The header fields are names and values in turn.
+func (c client) send(t *testing.T, method, path, body string, header ...string) *http.Response {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
+	require.NoError(t, err)
+	req.Header.Set("Content-Type", "application/json")
+	if c.key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.key)
+	}
+	for i := 0; i < len(header); i += 2 {
+		req.Header.Set(header[i], header[i+1])
+	}
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	require.NoError(t, err)
+	return resp
+}
+
+func (c client) do(t *testing.T, method, path, body string, header ...string) reply {
+	t.Helper()
+	resp := c.send(t, method, path, body, header...)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	return reply{resp.StatusCode, resp.Header, string(text)}
+}
+
+// ask asks a model for a whole answer.
+func (c client) ask(t *testing.T, model string) reply {
+	t.Helper()
+	return c.do(t, http.MethodPost, "/chat/completions", question(model, false))
+}
+
+// awaitListed waits until a model can be asked for.
+func (c client) awaitListed(t *testing.T, model string) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		return strings.Contains(c.do(t, http.MethodGet, "/models", "").body, `"id":"`+model+`"`)
+	}, startWait, poll, model)
+}
+
+// portOf is the port of an address.
+func portOf(t *testing.T, addr string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	return port
+}

@@ -1,0 +1,108 @@
+package binaries
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/machine"
+)
+
+// startNginx runs nginx with the example of the documentation in front of a gateway, and gives its address.
+func startNginx(t *testing.T, gateway string) string {
+	t.Helper()
+	program := machine.Program(t, "nginx")
+	example, err := os.ReadFile("../../../../deploy/nginx.example.conf")
+	require.NoError(t, err)
+	dir, addr := t.TempDir(), freeport.Addr(t)
+	server := string(example)
+	for old, ours := range map[string]string{"127.0.0.1:8000": gateway, "listen 8080": "listen " + addr} {
+		require.Equal(t, 1, strings.Count(server, old), old)
+		server = strings.Replace(server, old, ours, 1)
+	}
+	temporary := ""
+	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
+		temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
+	}
+	conf := filepath.Join(dir, "nginx.conf")
+	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, `
+daemon off;
+master_process off; # one process, which ends when it is told to
+pid %s/nginx.pid;
+error_log stderr;
+events {}
+http {
+access_log off;
+%s
+%s
+}
+`, dir, temporary, server), 0o600))
+	w := launch(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
+	require.Eventually(t, func() bool { return reachable(t, addr) || w.ended() }, startWait, poll)
+	require.False(t, w.ended(), "nginx ended at start:\n%s", w.log.String())
+	return addr
+}
+
+// R-022, R-012: five people share a gateway below a path of a site, each with a key. Pieces of a stream come through while the upstream is not at
+// its end, a client that leaves is noticed behind the proxy, and large bodies, names with slashes and errors are the gateway's affair.
+func TestClientKeysBehindNginx(t *testing.T) {
+	t.Parallel()
+	upstream := fakellm.Start(t)
+	upstream.Handle(fakellm.Talk("hello world"))
+	upstream.Offer("vendor/real")
+	addr := freeport.Addr(t)
+	front := "http://" + startNginx(t, addr) + "/llm/v1"
+	keys := []string{"key-of-ann-1", "key-of-bob-2", "key-of-eve-3", "key-of-joe-4", "key-of-sue-5"}
+	env := append(alone(t, t.TempDir(), addr, upstream.URL()), "CLIENT_API_KEYS="+strings.Join(keys, ","))
+	w := run(t, allInOne(t), env)
+	w.awaitReady(t, addr)
+
+	for _, key := range keys {
+		got := client{front, key}.ask(t, "m")
+		require.Equal(t, http.StatusOK, got.status, got.body)
+		require.Contains(t, got.body, "hello world")
+	}
+	for name, key := range map[string]string{"no key": "", "unknown key": "key-of-nobody", "a part of a key": "key-of-ann"} {
+		got := client{front, key}.ask(t, "m")
+		require.Equal(t, http.StatusUnauthorized, got.status, name)
+		require.Contains(t, got.body, `"error"`, name)
+	}
+	require.Len(t, upstream.Requests(), len(keys))
+	for _, r := range upstream.Requests() {
+		require.Equal(t, "key-of-the-provider", r.Key(), "keys of clients go nowhere")
+	}
+
+	ann := client{front, keys[0]}
+	ann.awaitListed(t, "p/vendor/real")
+	for _, id := range []string{"p/vendor/real", "p%2Fvendor%2Freal", "m"} {
+		got := ann.do(t, http.MethodGet, "/models/"+id, "")
+		require.Equal(t, http.StatusOK, got.status, "%s: %s", id, got.body)
+	}
+	large := strings.Replace(question("m", false), `"hi"`, `"`+strings.Repeat("a long story ", 300_000)+`"`, 1)
+	require.Equal(t, http.StatusOK, ann.do(t, http.MethodPost, "/chat/completions", large).status)
+	require.Equal(t, http.StatusNotFound, client{base: strings.TrimSuffix(front, "/v1")}.do(t, http.MethodGet, "/metrics", "").status)
+	lost := ann.do(t, http.MethodGet, "/nowhere", "")
+	require.Equal(t, http.StatusNotFound, lost.status)
+	require.Contains(t, lost.body, "/v1/chat/completions", "the gateway's own words")
+
+	upstream.Queue(fakellm.Stream("first", "second").First(2, fakellm.Hang))
+	resp := ann.send(t, http.MethodPost, "/chat/completions", question("m", true))
+	require.Equal(t, http.StatusOK, resp.StatusCode)
+	lines := bufio.NewScanner(resp.Body)
+	for seen := false; !seen; {
+		require.True(t, lines.Scan(), "the stream ends without the piece that the upstream has sent")
+		seen = strings.Contains(lines.Text(), "first")
+	}
+	require.NoError(t, resp.Body.Close())
+	calls := upstream.Await(t, func(all []fakellm.Request) bool { return !all[len(all)-1].Left.IsZero() })
+	require.Len(t, calls, len(keys)+2)
+}
