@@ -85,7 +85,7 @@ func (f *Fault) Error() string {
 
 // Is says whether target is a fault of the same kind and code, so that a declared fault is known again after it came over the wire.
 func (f *Fault) Is(target error) bool {
-	t, ok := target.(*Fault) //nolint:errorlint // errors.Is does the unwrapping
+	t, ok := target.(*Fault)
 	return ok && t.Kind == f.Kind && t.PublicCode() == f.PublicCode()
 }
 

@@ -24,10 +24,13 @@ const (
 	rounds = 5  // starts or stops by each of them
 )
 
-// Stop stops something with the patience of Limit, and fails the test if that fails.
-func Stop(tb testing.TB, s interface {
+// Stopper is what is stopped, such as a Service or a consumer.
+type Stopper interface {
 	Stop(ctx context.Context) error
-}) {
+}
+
+// Stop stops something with the patience of Limit, and fails the test if that fails.
+func Stop(tb testing.TB, s Stopper) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(tb.Context()), Limit)
 	defer cancel()
