@@ -27,7 +27,7 @@ const (
 )
 
 // Classes are all of them.
-var Classes = []Class{Success, Upstream, Rate, Quota, Payment, Auth, Forbidden, Model, Client, Size, Untranslatable, BadOutput, Cancelled}
+var Classes = []Class{Success, Upstream, Rate, Quota, Payment, Auth, Forbidden, Model, Client, Size, Untranslatable, Incapable, BadOutput, Cancelled}
 
 // Category is the name that logs and key metadata use; "" for what is no error of anyone.
 func (c Class) Category() string {

@@ -1,7 +1,12 @@
 package classify
 
 import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -63,6 +68,24 @@ func TestTable(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever goes through all classes, as metrics do that are there from the start, meets each one that this package gives.
+func TestClassesAreAll(t *testing.T) {
+	t.Parallel()
+	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, 0)
+	require.NoError(t, err)
+	var declared []Class
+	ast.Inspect(file, func(n ast.Node) bool {
+		if spec, ok := n.(*ast.ValueSpec); ok && fmt.Sprint(spec.Type) == "Class" {
+			text, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value) //nolint:forcetypeassert // anything else fails the test
+			require.NoError(t, err)
+			declared = append(declared, Class(text))
+		}
+		return true
+	})
+	require.Greater(t, len(declared), 10)
+	require.ElementsMatch(t, declared, Classes)
 }
 
 func TestSuccess(t *testing.T) {

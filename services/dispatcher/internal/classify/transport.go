@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"hydrallm/shared/contract"
+	"hydrallm/shared/openai"
 )
 
 // Causes that the caller sets on the context of an upstream call, or returns for a stream, so that the verdict can tell them apart.
@@ -20,6 +21,7 @@ var (
 	ErrIdleTimeout   = errors.New("no further bytes within the limit")
 	ErrEmptyAnswer   = errors.New("the upstream ended without an answer")
 	ErrTruncated     = errors.New("the answer broke off")
+	ErrTooLarge      = errors.New("the answer is larger than the limit")
 )
 
 // Transport gives the verdict on a call that ended without a usable answer: err is what the HTTP client or the reader of the body
@@ -67,6 +69,8 @@ func transportReason(err error) string {
 		{ErrIdleTimeout, "idle timeout"},
 		{ErrEmptyAnswer, "empty answer"},
 		{ErrTruncated, "truncated"},
+		{ErrTooLarge, "too large"},
+		{openai.ErrEventTooLarge, "too large"},
 		{context.DeadlineExceeded, "timeout"},
 		{syscall.ECONNREFUSED, "connection refused"},
 		{syscall.ECONNRESET, "connection reset"},

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/openai"
 )
 
 // R-100, CB-03: errors of the connection and time-outs count, a client that leaves does not.
@@ -44,6 +46,8 @@ func TestTransport(t *testing.T) {
 		"idle timeout":   {ErrIdleTimeout, "idle timeout"},
 		"empty":          {ErrEmptyAnswer, "empty answer"},
 		"truncated":      {fmt.Errorf("reading stream: %w", ErrTruncated), "truncated"},
+		"too large":      {ErrTooLarge, "too large"},
+		"a large event":  {fmt.Errorf("reading stream: %w", openai.ErrEventTooLarge), "too large"},
 		"anything":       {errors.New("secret inside"), "transport"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -130,6 +130,9 @@ func (r *run) obstacle(l *link, now time.Time) (o obstacle, found bool) {
 		return keys, true
 	case called:
 		o = obstacle{text: words(failed), kind: fault.Failed, wait: max(failed.Wait, open, keys.wait)}
+		if failed.ofKey() && c.Pool != nil && c.Pool.Usable(l.Model, l.want(), nil) { // what one key is refused says nothing of those left
+			o.text, o.wait = o.text+", other keys are left", max(open, time.Second)
+		}
 		o.known = o.wait > 0
 		if refusesKey(failed.Class) && (!o.known || o.wait > fault.MaxRetryAfter) {
 			o.kind = fault.UpstreamAuth

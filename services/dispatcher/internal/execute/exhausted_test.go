@@ -131,6 +131,21 @@ func TestExhaustedSaysWhy(t *testing.T) {
 			first: exhausted{424, "upstream_auth", 0, "", "", "pa refused all 3 of the gateway's keys (401)"},
 			again: exhausted{424, "upstream_auth", 0, "", "", "pa refused all 3 of the gateway's keys"},
 		},
+		"more keys than a request may try are refused": {
+			a: deny, adjust: []func(*execute.Channel){pooled(5)},
+			first: exhausted{503, failed, 1, "1", "", "pa refused the gateway's key (401), other keys are left. Try again in 1 s"},
+			again: exhausted{424, "upstream_auth", 0, "", "", "pa refused all 5 of the gateway's keys (401)"},
+		},
+		"more keys than a request may try are limited": {
+			a: slow("3600", "{}"), adjust: []func(*execute.Channel){pooled(5)},
+			first: exhausted{503, failed, 60, "60", "", "pa: rate limited, 60 min, other keys are left. Try again in 60 s"}, // the circuit is open
+		},
+		"keys are refused in two ways": {
+			a: func(w http.ResponseWriter, r *http.Request, n int) {
+				[]handler{deny, google, slow("7", "{}")}[n-1](w, r, n)
+			}, adjust: []func(*execute.Channel){pooled(3)},
+			first: exhausted{503, failed, 7, "7", "", "pa: all 3 keys 1 rate limited, 2 refused, 7 s"},
+		},
 		"refused for the model": {
 			a: google, adjust: []func(*execute.Channel){pooled(1)},
 			first: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (403)"},
@@ -142,6 +157,16 @@ func TestExhaustedSaysWhy(t *testing.T) {
 				w.WriteHeader(http.StatusForbidden)
 			},
 			first: exhausted{503, failed, 20, "20", "", "pa refused the gateway's key (403). Try again in 20 s"},
+		},
+		"an answer of 70 MB": {
+			a: func(w http.ResponseWriter, r *http.Request, _ int) {
+				w.Header().Set("Content-Type", "application/json")
+				w.Header().Set("Content-Length", "70000000")
+				_, _ = io.WriteString(w, `{"choices":[`)
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			},
+			first: exhausted{503, failed, 0, "", "", "pa: an answer that is too large"},
 		},
 		"both refuse":                 {a: deny, b: google, first: exhausted{424, "upstream_auth", 0, "", "", "pa refused the gateway's key (401); pb refused the gateway's key (403)"}},
 		"one refuses, one is down":    {a: deny, b: down, first: exhausted{503, failed, 0, "", "", "pa refused the gateway's key (401); pb: no usable answer (502)"}},

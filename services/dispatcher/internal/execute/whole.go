@@ -17,21 +17,19 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-var errTooLong = errors.New("answer is larger than the limit")
-
 // firstRoom is the most that is reserved for an answer before any of it has come.
 const firstRoom = 1 << 20
 
 // readAll reads a whole body.
 func readAll(resp *upstream.Response) ([]byte, error) {
 	if resp.Length > maxJSONBody {
-		return nil, errTooLong
+		return nil, classify.ErrTooLarge
 	}
 	var b bytes.Buffer
 	b.Grow(int(min(max(resp.Length, 0), firstRoom)) + bytes.MinRead) // a length is only an announcement
 	_, err := b.ReadFrom(io.LimitReader(resp.Body, maxJSONBody+1))
 	if err == nil && b.Len() > maxJSONBody {
-		err = errTooLong
+		err = classify.ErrTooLarge
 	}
 	return b.Bytes(), err
 }

@@ -14,11 +14,14 @@ import (
 
 // keysIn says what is the matter with keys that all cool down, by the class of their failure.
 func keysIn(classes map[classify.Class]int, total int) string {
+	states := map[string]int{}
+	for class, n := range classes {
+		states[state(class)] += n
+	}
 	var parts []string
-	for _, class := range slices.Sorted(maps.Keys(classes)) {
-		part := state(class)
-		if len(classes) > 1 {
-			part = strconv.Itoa(classes[class]) + " " + part
+	for _, part := range slices.Sorted(maps.Keys(states)) {
+		if n := states[part]; len(states) > 1 {
+			part = strconv.Itoa(n) + " " + part
 		}
 		parts = append(parts, part)
 	}
@@ -90,6 +93,7 @@ var connection = map[string]string{
 	"connection reset": "the connection broke off", "connection closed": "the connection broke off", "truncated": "the answer broke off",
 	"timeout": "no answer in time", "header timeout": "no answer in time", "total timeout": "no answer in time", "idle timeout": "no answer in time",
 	"empty answer": "an empty answer", "no choices": "an empty answer",
+	"too large": "an answer that is too large",
 }
 
 func statusOf(f failure) string {

@@ -3,10 +3,10 @@ package stream
 import (
 	"bytes"
 	"cmp"
-	"errors"
 	"slices"
 
 	"hydrallm/services/dispatcher/internal/answer"
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -21,9 +21,6 @@ type Collector struct {
 
 // maxCollected bounds the data that is put together, in bytes.
 const maxCollected = 64 << 20
-
-// ErrTooLarge says that an answer is larger than the limit.
-var ErrTooLarge = errors.New("answer is larger than the limit")
 
 // collected is one choice being put together. Texts are inner parts of JSON strings, other values are raw.
 type collected struct {
@@ -48,10 +45,10 @@ func NewCollector(opts Options) *Collector {
 	return &Collector{filter: NewFilter(opts)}
 }
 
-// Take takes the next event, as Filter.Take does. The error is ErrTooLarge.
+// Take takes the next event, as Filter.Take does. The error is classify.ErrTooLarge.
 func (c *Collector) Take(e *answer.Chunk) (Step, error) {
 	if c.size += e.Size(); c.size > maxCollected {
-		return Step{}, ErrTooLarge
+		return Step{}, classify.ErrTooLarge
 	}
 	step := c.filter.Take(e)
 	for _, chunk := range step.Chunks {

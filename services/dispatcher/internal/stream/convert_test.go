@@ -134,7 +134,7 @@ func TestCollector(t *testing.T) {
 	_, _, err = answertest.Collect(answertest.Chat(strings.NewReader("")), options{})
 	require.ErrorIs(t, err, classify.ErrEmptyAnswer)
 	_, err = stream.NewCollector(stream.Options{}).Take(&answer.Chunk{Data: make([]byte, 65<<20)})
-	require.ErrorIs(t, err, stream.ErrTooLarge)
+	require.ErrorIs(t, err, classify.ErrTooLarge)
 }
 
 // digits are text, also where an answer is put together or taken apart.
