@@ -97,7 +97,9 @@ func (a *Analyzer) begin(ctx context.Context, r *run) (err error) {
 func (a *Analyzer) end(ctx context.Context, r *run) error {
 	err := r.work.Stop(ctx)
 	r.decisions.Stop(ctx)
-	return errors.Join(err, r.modelIndex.Stop(), r.health.Stop())
+	r.modelIndex.Stop()
+	r.health.Stop()
+	return err
 }
 
 // handle settles one delivery. Doing it twice for one request is harmless: the next stage stores a forwarded request once, and the ingress

@@ -42,11 +42,10 @@ func (a *addedKeys) follow(ctx context.Context) error {
 	return err
 }
 
-func (a *addedKeys) stop() error {
-	if a == nil {
-		return nil
+func (a *addedKeys) stop() {
+	if a != nil {
+		a.watch.Stop()
 	}
-	return a.watch.Stop()
 }
 
 // observe adds a key of the bucket to its pool. One that can't be opened, because it was sealed under another admin key, is left alone.

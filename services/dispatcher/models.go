@@ -46,6 +46,21 @@ func (d *Dispatcher) newDiscovery() *discover.Runner {
 	})
 }
 
+// relist gives a function that is told of each change of the model index. It has a provider asked again whose listing has vanished, as all do
+// when NATS loses its disk.
+func (d *Dispatcher) relist(r *discover.Runner) func(*modelindex.Book) {
+	before := modelindex.NewBook()
+	return func(now *modelindex.Book) {
+		for _, p := range d.cfg.Gateway.Providers {
+			_, was := before.Listing(p.ID)
+			if _, is := now.Listing(p.ID); was && !is {
+				r.RefreshSoon(p.ID)
+			}
+		}
+		before = now
+	}
+}
+
 // listingKeys gives the keys to list models with.
 func (d *Dispatcher) listingKeys(provider string) []discover.Key {
 	if pool := d.keys[provider]; pool != nil {

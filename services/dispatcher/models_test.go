@@ -17,7 +17,7 @@ func (p *pipeline) models() *modelindex.Copy {
 	p.t.Helper()
 	c, err := modelindex.Follow(p.t.Context(), p.bus, nil)
 	require.NoError(p.t, err)
-	p.t.Cleanup(func() { require.NoError(p.t, c.Stop()) })
+	p.t.Cleanup(c.Stop)
 	return c
 }
 
@@ -77,6 +77,21 @@ providers: [{id: a, url: "%s/v1", key: key-of-a-1234}, {id: b, url: "%s/v1", key
 	p.start("d2", fmt.Sprintf(text, p.upstream.URL(), "http://127.0.0.1:1"))
 	p.eventually(func() bool { return len(models.Book().Providers("first")) == 1 })
 	require.Equal(t, 1, p.upstream.Listings()["Bearer key-of-a-1234"], "a fresh list of the same address is good")
+}
+
+// R-480: lists that vanish, as they do when NATS loses its disk, are made again.
+func TestModelsAreListedAgainWhenTheirListVanishes(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	p.upstream.Offer("first")
+	models := p.models()
+	p.start("d", fmt.Sprintf(`
+providers: [{id: a, url: "%s/v1", key: key-of-a-1234}]
+`, p.upstream.URL()))
+	p.eventually(func() bool { return len(models.Book().Providers("first")) == 1 })
+	require.NoError(t, modelindex.Remove(t.Context(), p.bus, "a"))
+	p.eventually(func() bool { return p.upstream.Listings()["Bearer key-of-a-1234"] == 2 })
+	p.eventually(func() bool { return len(models.Book().Providers("first")) == 1 })
 }
 
 // R-164, R-165, R-166: a failed key is probed on demand once its rest is over, and comes back when the provider takes it.

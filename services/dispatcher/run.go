@@ -37,7 +37,8 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 	if err := r.share(ctx); err != nil {
 		return err
 	}
-	models, err := modelindex.Follow(ctx, d.bus, nil)
+	r.discovery = d.newDiscovery()
+	models, err := modelindex.Follow(ctx, d.bus, d.relist(r.discovery))
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,6 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 	if err := d.forgetMoved(ctx); err != nil {
 		return err
 	}
-	r.discovery = d.newDiscovery()
 	r.prober = keypool.NewProber(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
 	r.added = &addedKeys{d: d, discovery: r.discovery}
 	if err := r.added.follow(ctx); err != nil {
@@ -81,7 +81,7 @@ func (r *run) share(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID}, d.log)
+		r.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID, Lost: d.bus.Interrupted}, d.log)
 		r.slots, exec.Dialogues = r.shared, sessionheader.NewShared(store{dialogues}, d.log)
 	}
 	exec.Slots = r.slots
@@ -102,7 +102,9 @@ func (r *run) answers() bus.QueryConfig {
 func (d *Dispatcher) end(ctx context.Context, r *run) error {
 	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.prober.Stop(ctx)}
 	r.discovery.Stop()
-	errs = append(errs, r.queries.Stop(ctx), r.added.stop(), d.modelIndex.Swap(nil).Stop())
+	errs = append(errs, r.queries.Stop(ctx))
+	r.added.stop()
+	d.modelIndex.Swap(nil).Stop()
 	r.usage.Stop()
 	if r.shared != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)

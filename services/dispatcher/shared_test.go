@@ -32,7 +32,7 @@ func (p *pipeline) watch() fleet {
 	p.t.Helper()
 	health, err := dispatcherhealth.Follow(p.t.Context(), p.bus, nil)
 	require.NoError(p.t, err)
-	p.t.Cleanup(func() { require.NoError(p.t, health.Stop()) })
+	p.t.Cleanup(health.Stop)
 	return fleet{p, health}
 }
 

@@ -26,6 +26,9 @@ import (
 // publishEvery is how often a dispatcher shows that it is there. Those who look take three silent intervals for an absence.
 const publishEvery = 3 * time.Second
 
+// shareLimit bounds one write: what waits for a server that has died must not keep it back from the one that takes its place.
+const shareLimit = 2 * time.Second
+
 // state tells the other services what this dispatcher knows, and shares openings of breakers and cooldowns of keys with other dispatchers.
 type state struct {
 	id       string
@@ -77,16 +80,17 @@ func (s *state) start(ctx context.Context) error {
 		}
 		s.watches = append(s.watches, watch)
 	}
+	interrupted := s.bus.Interrupted()
 	if err := s.publish(ctx); err != nil {
 		return err
 	}
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.wg.Go(func() { s.run(runCtx) })
+	s.wg.Go(func() { s.run(runCtx, interrupted) })
 	return nil
 }
 
-func (s *state) run(ctx context.Context) {
+func (s *state) run(ctx context.Context, interrupted <-chan struct{}) {
 	ticker := time.NewTicker(publishEvery)
 	defer ticker.Stop()
 	for {
@@ -94,8 +98,13 @@ func (s *state) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-ticker.C:
+		case <-interrupted: // the bucket may be empty now
+			interrupted = s.bus.Interrupted()
 			err = s.publish(ctx)
+		case <-ticker.C:
+			if s.bus.Ready() { // one that gets no requests does not count as there
+				err = s.publish(ctx)
+			}
 		case n := <-s.news:
 			// Routing should know at once; a burst of news is told by the ticker.
 			if err = s.tell(ctx, n); err == nil && len(s.news) == 0 {
@@ -117,14 +126,15 @@ func (s *state) stop(ctx context.Context) error {
 		s.cancel()
 	}
 	s.wg.Wait()
-	var errs []error
 	for _, w := range s.watches {
-		errs = append(errs, w.Stop())
+		w.Stop()
 	}
-	if s.bucket != nil {
-		errs = append(errs, s.bucket.Delete(ctx, s.key(), 0))
+	if s.bucket == nil {
+		return nil
 	}
-	return errors.Join(errs...)
+	ctx, cancel := context.WithTimeout(ctx, shareLimit)
+	defer cancel()
+	return s.bucket.Delete(ctx, s.key(), 0)
 }
 
 func (s *state) key() string { return dispatcherhealth.Key(s.id) }
@@ -193,6 +203,8 @@ func (s *state) put(ctx context.Context, key string, v any) error {
 	if err != nil {
 		return fmt.Errorf("encoding shared state: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, shareLimit)
+	defer cancel()
 	_, err = s.bucket.Put(ctx, key, data)
 	return err
 }

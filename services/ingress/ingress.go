@@ -182,7 +182,9 @@ func (r *run) close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeGrace)
 	defer cancel()
 	r.decisions.Stop(ctx)
-	err := errors.Join(r.fence.Stop(), r.replies.Stop(), r.health.Stop(), r.modelIndex.Stop())
+	err := errors.Join(r.fence.Stop(), r.replies.Stop())
+	r.health.Stop()
+	r.modelIndex.Stop()
 	r.cancel()
 	r.wg.Wait()
 	return err

@@ -10,14 +10,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// storeBody puts a body above the payload limit into the object store.
-func (b *Bus) storeBody(ctx context.Context, name string, body []byte) error {
-	if _, err := b.bodies.PutBytes(ctx, name, body); err != nil {
-		return fmt.Errorf("storing a body of %d bytes: %w", len(body), err)
-	}
-	return nil
-}
-
 func (b *Bus) loadBody(ctx context.Context, name string) ([]byte, error) {
 	body, err := b.bodies.GetBytes(ctx, name)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -17,15 +16,31 @@ var (
 )
 
 // Bucket is a key-value store shared by all services.
-type Bucket struct{ kv jetstream.KeyValue }
+type Bucket struct {
+	bus *Bus
+	kv  jetstream.KeyValue
+}
 
-// Bucket opens a bucket of the topology.
+// Bucket opens a bucket of the topology. While the server is away it waits, until ctx ends.
 func (b *Bus) Bucket(ctx context.Context, name string) (*Bucket, error) {
-	kv, err := b.js.KeyValue(ctx, name)
-	if err != nil {
-		return nil, fmt.Errorf("opening bucket %s: %w", name, err)
+	for {
+		if err := b.session.await(ctx); err != nil {
+			return nil, err
+		}
+		kv, err := b.js.KeyValue(ctx, name)
+		if err == nil {
+			return &Bucket{bus: b, kv: kv}, nil
+		}
+		err = fmt.Errorf("opening bucket %s: %w", name, err)
+		if !passing(err) && !errors.Is(err, context.DeadlineExceeded) {
+			return nil, err
+		}
+		select {
+		case <-time.After(reopenPause):
+		case <-ctx.Done():
+			return nil, err
+		}
 	}
-	return &Bucket{kv: kv}, nil
 }
 
 // Entry is one value of a bucket.
@@ -73,18 +88,15 @@ func (k *Bucket) Delete(ctx context.Context, key string, revision uint64) error 
 	return bucketError("deleting", key, k.kv.Delete(ctx, key, opts...))
 }
 
-const jsErrWrongLastSequence jetstream.ErrorCode = 10071
-
+// bucketError says in the terms of this package what went wrong. A lost compare-and-swap has another code on replicated streams.
 func bucketError(doing, key string, err error) error {
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
-	}
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return fmt.Errorf("%s %s: %w", doing, key, ErrKeyNotFound)
-	}
-	api, ok := errors.AsType[*jetstream.APIError](err)
-	if errors.Is(err, jetstream.ErrKeyExists) || ok && api.ErrorCode == jsErrWrongLastSequence {
-		return fmt.Errorf("%s %s: %w", doing, key, ErrConflict)
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		err = ErrKeyNotFound
+	case errors.Is(err, jetstream.ErrKeyExists), errors.Is(err, jetstream.ErrKeyRevisionMismatch):
+		err = ErrConflict
 	}
 	return fmt.Errorf("%s %s: %w", doing, key, err)
 }
@@ -93,56 +105,4 @@ func entry(e jetstream.KeyValueEntry) Entry {
 	return Entry{
 		Key: e.Key(), Value: e.Value(), Revision: e.Revision(), Created: e.Created(), Deleted: e.Operation() != jetstream.KeyValuePut,
 	}
-}
-
-// Watch is a running watch of a bucket.
-type Watch struct {
-	watcher jetstream.KeyWatcher
-	wg      sync.WaitGroup
-}
-
-// Watch calls fn with every current value that matches pattern ("*" and ">" as in subjects) and returns when it has seen them all; from then
-// on fn gets each change, in order, in the watch's own goroutine. Values that expire are not reported. The caller must Stop the watch.
-func (k *Bucket) Watch(ctx context.Context, pattern string, fn func(Entry)) (*Watch, error) {
-	watcher, err := k.kv.Watch(context.WithoutCancel(ctx), pattern)
-	if err != nil {
-		return nil, fmt.Errorf("watching %s: %w", pattern, err)
-	}
-	w := &Watch{watcher: watcher}
-	seen := make(chan struct{})
-	w.wg.Go(func() {
-		initial := true
-		for e := range watcher.Updates() {
-			if e != nil {
-				fn(entry(e))
-				continue
-			}
-			if initial { // nil marks the end of the current values
-				initial = false
-				close(seen)
-			}
-		}
-		if initial {
-			close(seen)
-		}
-	})
-	select {
-	case <-seen:
-		return w, nil
-	case <-ctx.Done():
-		return nil, errors.Join(fmt.Errorf("watching %s: %w", pattern, ctx.Err()), w.Stop())
-	}
-}
-
-// Stop ends the watch and waits for its goroutine.
-func (w *Watch) Stop() error {
-	if w == nil {
-		return nil
-	}
-	err := w.watcher.Stop()
-	w.wg.Wait()
-	if err != nil {
-		return fmt.Errorf("ending a watch: %w", err)
-	}
-	return nil
 }

@@ -8,15 +8,13 @@ package bus
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/shared/subject"
 	"hydrallm/shared/topology"
@@ -24,14 +22,14 @@ import (
 
 // Config says where the NATS server is.
 type Config struct {
-	URL         string          // address of a server or cluster; ignored with InProcess
-	Credentials string          // path of a credentials file, or ""
-	Name        string          // name of the connection, shown by the server
-	InProcess   InProcess       // a server in this process, or nil
-	Topology    topology.Config // wanted streams and buckets
-	Logger      *slog.Logger    // required
-	OnLost      func(error)     // called when the connection is closed for good and Close was not called; may be nil
-	ConnectWait time.Duration   // how long Connect waits for a server that is not there yet; 0 = 30s
+	URL         string                // address of a server or cluster; ignored with InProcess
+	Credentials string                // path of a credentials file, or ""
+	Name        string                // name of the connection, shown by the server
+	InProcess   InProcess             // a server in this process, or nil
+	Topology    topology.Config       // wanted streams and buckets
+	Logger      *slog.Logger          // required
+	Metrics     prometheus.Registerer // may be nil
+	OnLost      func(error)           // called when the connection is closed for good and Close was not called; may be nil
 }
 
 // InProcess gives connections to a server in the same process.
@@ -39,12 +37,17 @@ type InProcess interface {
 	InProcessConn() (net.Conn, error)
 }
 
-// Bus is one connection to NATS. It is safe for concurrent use.
+// Bus is a service's access to NATS. It has a connection for the bytes of answers and one for everything else, so that acknowledgements, signs
+// of life and cancellations do not queue behind megabytes. It is safe for concurrent use.
 type Bus struct {
-	nc     *nats.Conn
-	js     jetstream.JetStream
-	bodies jetstream.ObjectStore
-	log    *slog.Logger
+	nc      *nats.Conn // keeps nothing for a server that is away: an acknowledgement that comes later may hit another message
+	answers *nats.Conn
+	js      jetstream.JetStream
+	session *session
+	dead    *prometheus.CounterVec // dead letters by stage
+	wanted  topology.Config
+	bodies  jetstream.ObjectStore
+	log     *slog.Logger
 
 	maxInline int // largest body that travels inside a message
 
@@ -55,114 +58,102 @@ type Bus struct {
 const headerRoom = 64 << 10
 
 const (
-	drainLimit     = 30 * time.Second
-	publishPending = 65536
-	reconnectBytes = 64 << 20
+	publishPending = 65536    // publishes that wait for their acknowledgement
+	answerBytes    = 64 << 20 // of answers that are kept for a server that is away
 )
 
-// Connect reaches the server, waiting for one that is still starting, and brings its streams to the wanted state. The caller owns the Bus
-// and must Close it.
+// Connect reaches the server, waiting for one that is not there yet until ctx ends, and brings its streams to the wanted state, in which the
+// Bus keeps them. The caller owns the Bus and must Close it.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
-	wait := cfg.ConnectWait
-	if wait == 0 {
-		wait = 30 * time.Second
-	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
-	nc, err := dial(ctx, cfg)
+	dead, err := deadLetters(cfg.Metrics)
 	if err != nil {
-		return nil, fmt.Errorf("connecting to NATS: %w", err)
-	}
-	b := &Bus{nc: nc, log: cfg.Logger, maxInline: int(nc.MaxPayload()) - headerRoom}
-	b.control.work = map[string]*Work{}
-	if err := b.prepare(ctx, cfg); err != nil {
-		nc.Close()
 		return nil, err
+	}
+	b := &Bus{log: cfg.Logger, wanted: cfg.Topology, dead: dead}
+	b.control.work = map[string]*Work{}
+	b.session = newSession(b, cfg.Logger)
+	if err := b.connect(ctx, cfg); err != nil {
+		b.disconnect()
+		return nil, fmt.Errorf("connecting to NATS: %w", err)
 	}
 	return b, nil
 }
 
-func (b *Bus) prepare(ctx context.Context, cfg Config) error {
-	var err error
+func (b *Bus) connect(ctx context.Context, cfg Config) (err error) {
+	if b.nc, err = dial(ctx, cfg, nats.ReconnectBufSize(-1), nats.DisconnectErrHandler(b.lost), nats.ReconnectHandler(b.back)); err != nil {
+		return err
+	}
+	if b.answers, err = dial(ctx, cfg, nats.ReconnectBufSize(answerBytes)); err != nil {
+		return err
+	}
+	b.maxInline = int(b.nc.MaxPayload()) - headerRoom
 	if b.js, err = jetstream.New(b.nc, jetstream.WithPublishAsyncMaxPending(publishPending)); err != nil {
 		return fmt.Errorf("opening JetStream: %w", err)
 	}
-	if err := retryUntilReady(ctx, func() error { return topology.Ensure(ctx, b.js, cfg.Topology, cfg.Logger) }); err != nil {
-		return fmt.Errorf("preparing streams: %w", err)
+	return b.session.start(ctx)
+}
+
+func (b *Bus) lost(_ *nats.Conn, err error) {
+	b.session.lose()
+	if err != nil {
+		b.log.Warn("NATS connection lost, reconnecting", slog.Any("error", err))
 	}
+}
+
+func (b *Bus) back(*nats.Conn) {
+	b.log.Info("NATS connection is back")
+	b.session.doubt()
+}
+
+// ensure brings the server to the wanted state. Subscriptions on the other connection are known to the server then, too: who asks for something
+// in the new epoch hears the answer.
+func (b *Bus) ensure(ctx context.Context) error {
+	if err := topology.Ensure(ctx, b.js, b.wanted, b.log); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	if err := b.answers.FlushWithContext(ctx); err != nil {
+		return fmt.Errorf("waiting for the connection for answers: %w", err)
+	}
+	if b.bodies != nil {
+		return nil
+	}
+	var err error
 	if b.bodies, err = b.js.ObjectStore(ctx, subject.BodiesBucket); err != nil {
 		return fmt.Errorf("opening the body store: %w", err)
 	}
 	return nil
 }
 
-func dial(ctx context.Context, cfg Config) (*nats.Conn, error) {
-	var closing sync.Once
-	opts := []nats.Option{
-		nats.Name(cfg.Name), nats.MaxReconnects(-1), nats.ReconnectWait(250 * time.Millisecond), nats.ReconnectBufSize(reconnectBytes),
-		nats.DrainTimeout(drainLimit), nats.PingInterval(20 * time.Second), nats.MaxPingsOutstanding(3),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
-			if err != nil {
-				cfg.Logger.Warn("NATS connection lost, reconnecting", slog.Any("error", err))
-			}
-		}),
-		nats.ReconnectHandler(func(*nats.Conn) { cfg.Logger.Info("NATS connection is back") }),
-		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
-			subj := ""
-			if sub != nil {
-				subj = sub.Subject
-			}
-			cfg.Logger.Error("NATS error", slog.String("subject", subj), slog.Any("error", err))
-		}),
-		nats.ClosedHandler(func(nc *nats.Conn) {
-			closing.Do(func() {
-				if err := nc.LastError(); err != nil && cfg.OnLost != nil {
-					cfg.OnLost(err)
-				}
-			})
-		}),
-	}
-	if cfg.Credentials != "" {
-		opts = append(opts, nats.UserCredentials(cfg.Credentials))
-	}
-	url := cfg.URL
-	if cfg.InProcess != nil {
-		url = ""
-		opts = append(opts, nats.InProcessServer(cfg.InProcess))
-	}
-	var nc *nats.Conn
-	err := retryUntilReady(ctx, func() (err error) {
-		nc, err = nats.Connect(url, opts...)
-		return err
-	})
-	return nc, err
-}
+// look tells whether the server still is in the wanted state.
+func (b *Bus) look(ctx context.Context) error { return topology.Look(ctx, b.js, b.wanted) }
 
-// retryUntilReady calls try until it succeeds or ctx ends; a server that is starting needs a moment.
-func retryUntilReady(ctx context.Context, try func() error) error {
-	pause := 50 * time.Millisecond
-	for {
-		err := try()
-		if err == nil {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return errors.Join(err, ctx.Err())
-		case <-time.After(pause):
-			pause = min(2*pause, time.Second)
-		}
-	}
-}
+func (b *Bus) online() bool { return b.nc.IsConnected() }
 
-// Ready says whether the connection is up now.
-func (b *Bus) Ready() bool { return b.nc.IsConnected() }
+// Ready says whether the connections are up, everything on the server is as it should be, and whatever reads from it gets something.
+func (b *Bus) Ready() bool { return b.session.ready() && b.answers.IsConnected() }
 
-// Close flushes what is buffered and ends the connection. Subscriptions and consumers must have been stopped before.
+// Interrupted gives a channel that is closed when the connection or something on the server was lost and is back. What was in memory there
+// may be gone then, so whoever keeps something there has to put it there again. Watches and consumers look after themselves.
+func (b *Bus) Interrupted() <-chan struct{} { return b.session.next() }
+
+// Close flushes what is buffered and ends the connections. Subscriptions and consumers must have been stopped before.
 func (b *Bus) Close(ctx context.Context) error {
-	if err := b.nc.FlushWithContext(ctx); err != nil && b.nc.IsConnected() {
-		b.log.Warn("flushing the NATS connection", slog.Any("error", err))
+	b.session.stop()
+	for _, nc := range []*nats.Conn{b.answers, b.nc} {
+		if err := nc.FlushWithContext(ctx); err != nil && nc.IsConnected() {
+			b.log.Warn("flushing a NATS connection", slog.Any("error", err))
+		}
 	}
-	b.nc.Close()
+	b.disconnect()
 	return nil
+}
+
+func (b *Bus) disconnect() {
+	for _, nc := range []*nats.Conn{b.answers, b.nc} {
+		if nc != nil {
+			nc.Close()
+		}
+	}
 }

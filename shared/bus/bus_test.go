@@ -5,11 +5,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
@@ -18,6 +23,8 @@ import (
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
@@ -370,7 +377,7 @@ func TestBucketComparesAndSwaps(t *testing.T) {
 	changes := make(chan bus.Entry, 8)
 	w, err := k.Watch(t.Context(), ">", func(e bus.Entry) { changes <- e })
 	require.NoError(t, err)
-	defer func() { require.NoError(t, w.Stop()) }()
+	defer w.Stop()
 	require.Equal(t, "2", string(await.Value(t, changes).Value))
 	require.NoError(t, k.Delete(t.Context(), "a", rev2))
 	require.True(t, await.Value(t, changes).Deleted)
@@ -378,20 +385,58 @@ func TestBucketComparesAndSwaps(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Messages that are no requests are put away instead of being delivered for ever.
-func TestForeignMessagesAreDeadLetters(t *testing.T) {
+// Messages that no worker can process are put away with a line in the log and a count, instead of being delivered for ever.
+func TestDeadLetters(t *testing.T) {
 	t.Parallel()
-	b := setup(t)
-	bad := request("bad")
-	bad.ID = ""
-	require.NoError(t, b.PublishWork(t.Context(), bad, []byte("{}")))
-	require.NoError(t, b.PublishWork(t.Context(), request("good"), []byte("{}")))
-	ids := make(chan string, 4)
-	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
-		ids <- w.Request.ID
-		w.Done()
-	})
+	server := natstest.Start(t)
+	var log output.Buffer
+	reg := prometheus.NewRegistry()
+	cfg := bus.Config{InProcess: server, Name: t.Name(), Metrics: reg, Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	b, err := bus.Connect(t.Context(), cfg)
 	require.NoError(t, err)
-	defer startstoptest.Stop(t, c)
-	require.Equal(t, "good", await.Value(t, ids))
+	t.Cleanup(func() { disconnect(t, b) })
+	other, err := bus.Connect(t.Context(), cfg) // services of one process share the count
+	require.NoError(t, err)
+	defer disconnect(t, other)
+	nc, err := nats.Connect("", nats.InProcessServer(server))
+	require.NoError(t, err)
+	defer nc.Close()
+	letters := make(chan *nats.Msg, 16)
+	_, err = nc.ChanSubscribe(subject.AllDead, letters)
+	require.NoError(t, err)
+	got := sink(t, b, topology.Dispatcher)
+
+	tests := map[string]struct {
+		damage      func(header nats.Header)
+		rid, reason string
+	}{
+		"no header at all":    {func(h nats.Header) { clear(h) }, "", "no request envelope"},
+		"no id":               {func(h nats.Header) { h.Del(contract.HeaderRequestID) }, "", "no request envelope"},
+		"no deadline":         {func(h nats.Header) { h.Del(contract.HeaderDeadline) }, "bad", "no request envelope"},
+		"envelope is no JSON": {func(h nats.Header) { h.Set(contract.HeaderRequest, "{") }, "bad", "no request envelope"},
+		"another stage": {func(h nats.Header) {
+			h.Set(contract.HeaderRequest, request("", contract.StageReceived, contract.StageEnriched).Header()[contract.HeaderRequest][0])
+		}, "bad", "the slip says received"},
+		"its body is gone": {func(h nats.Header) { h.Set(contract.HeaderBody, "nowhere") }, "bad", "loading body nowhere"},
+	}
+	for name, tt := range tests {
+		header := nats.Header(request("bad").Header())
+		tt.damage(header)
+		require.NoError(t, nc.PublishMsg(&nats.Msg{Subject: subject.Work(string(contract.StageEnriched)), Header: header, Data: []byte("{}")}))
+		letter := await.Value(t, letters)
+		require.Equal(t, subject.Dead(topology.Dispatcher), letter.Subject, name)
+		require.Equal(t, tt.rid, letter.Header.Get(contract.HeaderRequestID), name)
+		require.Contains(t, letter.Header.Get("Hydra-Reason"), tt.reason, name)
+		require.Empty(t, letter.Data, name)
+	}
+	require.NoError(t, b.PublishWork(t.Context(), request("good"), []byte("{}")))
+	require.Equal(t, "good", await.Value(t, got).Request.ID)
+	require.NoError(t, other.DeadFact(t.Context(), topology.SessionWriter, bus.Fact{Subject: subject.UsageRecorded}, "no"))
+	require.Equal(t, len(tests), strings.Count(log.String(), "goes to the dead letters"), log.String())
+	require.NoError(t, testutil.GatherAndCompare(reg, strings.NewReader(fmt.Sprintf(`
+# HELP hydrallm_dead_letters_total Messages that a stage could not process.
+# TYPE hydrallm_dead_letters_total counter
+hydrallm_dead_letters_total{stage="dispatcher"} %d
+hydrallm_dead_letters_total{stage="session-writer"} 1
+`, len(tests)))))
 }

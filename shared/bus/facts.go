@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -13,16 +14,13 @@ import (
 	"hydrallm/shared/subject"
 )
 
-// PublishFact stores a fact and returns when the server has it. A non-empty id makes a repeated publish store it once.
+// PublishFact stores a fact and returns when the server has it. While the server is away it waits, until ctx ends. A non-empty id makes a
+// repeated publish store it once.
 func (b *Bus) PublishFact(ctx context.Context, subj, id string, data []byte) error {
-	msg := &nats.Msg{Subject: subj, Data: data}
-	if id != "" {
-		msg.Header = nats.Header{nats.MsgIdHdr: {id}}
+	if id == "" {
+		id = rand.Text() // it may take several tries
 	}
-	if _, err := b.js.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("publishing a fact to %s: %w", subj, err)
-	}
-	return nil
+	return b.store(ctx, &nats.Msg{Subject: subj, Data: data, Header: nats.Header{nats.MsgIdHdr: {id}}})
 }
 
 // Fact is one stored fact.
@@ -45,8 +43,8 @@ type FactConsumer struct {
 	bus     *Bus
 	cfg     FactsConfig
 	handle  func(context.Context, []Fact) error
-	consume jetstream.ConsumeContext
-	arrived chan jetstream.Msg
+	puller  *puller
+	arrived chan *message
 
 	soft context.Context //nolint:containedctx // ended: take no more
 	hard context.Context //nolint:containedctx // ended: give up the batch under way
@@ -60,28 +58,24 @@ const factRetry = time.Second
 // ConsumeFacts calls handle with batches of facts in stream order, one batch at a time. A batch is acknowledged when handle returns nil and
 // comes back later when it does not. The caller must Stop the consumer.
 func (b *Bus) ConsumeFacts(ctx context.Context, cfg FactsConfig, handle func(context.Context, []Fact) error) (*FactConsumer, error) {
-	cons, err := b.js.Consumer(ctx, subject.FactsStream, cfg.Consumer)
-	if err != nil {
-		return nil, fmt.Errorf("opening consumer %s: %w", cfg.Consumer, err)
-	}
-	f := &FactConsumer{bus: b, cfg: cfg, handle: handle, arrived: make(chan jetstream.Msg)}
+	f := &FactConsumer{bus: b, cfg: cfg, handle: handle, arrived: make(chan *message)}
 	f.hard, f.kill = context.WithCancel(context.WithoutCancel(ctx))
 	f.soft, f.stop = context.WithCancel(f.hard)
-	f.consume, err = cons.Consume(f.receive, jetstream.PullMaxMessages(max(1, cfg.MaxBatch)))
-	if err != nil {
+	f.puller = b.pullDurable(subject.FactsStream, cfg.Consumer, max(1, cfg.MaxBatch), f.receive)
+	if err := f.puller.start(ctx); err != nil {
 		f.kill()
-		return nil, fmt.Errorf("consuming %s: %w", cfg.Consumer, err)
+		return nil, err
 	}
 	f.wg.Go(f.run)
 	return f, nil
 }
 
 // receive hands a message to the batching goroutine, or back to the server when there is none any more.
-func (f *FactConsumer) receive(m jetstream.Msg) {
+func (f *FactConsumer) receive(m *message) {
 	select {
 	case f.arrived <- m:
 	case <-f.soft.Done():
-		_ = m.Nak() // without it the fact would come back after AckWait
+		_ = m.settle(jetstream.Msg.Nak) // without it the fact would come back after AckWait
 	}
 }
 
@@ -98,8 +92,8 @@ func (f *FactConsumer) run() {
 }
 
 // batch waits for a first fact and takes what comes within MaxWait. It is empty when the consumer stops.
-func (f *FactConsumer) batch() []jetstream.Msg {
-	var msgs []jetstream.Msg
+func (f *FactConsumer) batch() []*message {
+	var msgs []*message
 	select {
 	case m := <-f.arrived:
 		msgs = append(msgs, m)
@@ -122,7 +116,7 @@ func (f *FactConsumer) batch() []jetstream.Msg {
 }
 
 // process hands a batch over and settles it.
-func (f *FactConsumer) process(msgs []jetstream.Msg) error {
+func (f *FactConsumer) process(msgs []*message) error {
 	facts := make([]Fact, 0, len(msgs))
 	for _, m := range msgs {
 		meta, err := m.Metadata()
@@ -136,12 +130,12 @@ func (f *FactConsumer) process(msgs []jetstream.Msg) error {
 	end(err)
 	if err != nil {
 		for _, m := range msgs {
-			_ = m.NakWithDelay(factRetry)
+			_ = m.settle(func(m jetstream.Msg) error { return m.NakWithDelay(factRetry) })
 		}
 		return fmt.Errorf("handling %d facts: %w", len(facts), err)
 	}
 	for _, m := range msgs {
-		if err := m.Ack(); err != nil {
+		if err := m.settle(jetstream.Msg.Ack); err != nil {
 			return fmt.Errorf("acknowledging a fact: %w", err)
 		}
 	}
@@ -154,16 +148,15 @@ func (f *FactConsumer) Stop(ctx context.Context) error {
 		return nil
 	}
 	f.stop()
-	f.consume.Drain()
 	cancelled := context.AfterFunc(ctx, f.kill)
+	f.puller.stop()
 	f.wg.Wait()
 	cancelled()
 	f.kill()
-	<-f.consume.Closed()
 	return nil
 }
 
 // DeadFact puts a fact that can't be understood among the dead letters of stage. The fact itself may then be acknowledged.
 func (b *Bus) DeadFact(ctx context.Context, stage string, f Fact, reason string) error {
-	return b.publishDead(ctx, stage, "", f.Subject, reason, f.Delivery)
+	return b.bury(ctx, deadLetter{stage: stage, origin: f.Subject, reason: reason, deliveries: f.Delivery})
 }

@@ -113,7 +113,7 @@ func (r *Reply) Flush() error {
 	if len(r.buf) == 0 {
 		return nil
 	}
-	err := r.bus.nc.Publish(r.subj, r.buf)
+	err := r.bus.answers.Publish(r.subj, r.buf)
 	r.buf = r.buf[:0]
 	if err != nil {
 		return fmt.Errorf("sending reply frames: %w", err)
@@ -148,7 +148,7 @@ const (
 
 // SubscribeReplies receives the replies to all requests of an ingress.
 func (b *Bus) SubscribeReplies(ingress string, handler ReplyHandler) (*Subscription, error) {
-	sub, err := b.nc.Subscribe(subject.Replies(ingress), func(m *nats.Msg) { handler(subject.Last(m.Subject), m.Data) })
+	sub, err := b.answers.Subscribe(subject.Replies(ingress), func(m *nats.Msg) { handler(subject.Last(m.Subject), m.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("subscribing to replies: %w", err)
 	}

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,15 +18,12 @@ import (
 	"hydrallm/shared/topology"
 )
 
-// ErrWorkFull says that the request stream takes no more: its consumers are too far behind.
-var ErrWorkFull = errors.New("request stream is full")
-
-// jsErrStreamFull is the API error code of a stream that refuses by size (nats-server JSStreamStoreFailedF and limits).
-const jsErrStreamFull jetstream.ErrorCode = 10077
-
 // PublishWork hands a request to the first stage of its slip and returns when the server has it. The message id is the request id and the
-// stage, so that a repeated publish is stored once (delivery rule 1). body is not kept.
+// stage, so that a repeated publish is stored once (delivery rule 1). While the server is away it waits, until no worker may begin any more.
+// body is not kept.
 func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byte) error {
+	ctx, cancel := untilStart(ctx, req)
+	defer cancel()
 	msg, err := b.workMessage(ctx, req, body)
 	if err != nil {
 		return err
@@ -52,24 +47,19 @@ func (b *Bus) workMessage(ctx context.Context, req *contract.Request, body []byt
 	return msg, nil
 }
 
+// untilStart bounds the publishing of a request, which makes no sense for longer than a worker may wait to begin.
+func untilStart(ctx context.Context, req *contract.Request) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, max(time.Until(req.StartBy), firstAckWait))
+}
+
 func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error {
 	traceContext.Inject(ctx, propagation.HeaderCarrier(msg.Header))
 	msg.Header[nats.MsgIdHdr] = []string{rid + "." + subject.Last(msg.Subject)}
-	future, err := b.js.PublishMsgAsync(msg)
-	if err != nil {
-		return fmt.Errorf("publishing to %s: %w", msg.Subject, err)
+	err := b.store(ctx, msg)
+	if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil && api.APIError().ErrorCode == jsErrStreamFull {
+		return fmt.Errorf("publishing to %s: %w", msg.Subject, ErrWorkFull)
 	}
-	select {
-	case <-future.Ok():
-		return nil
-	case err := <-future.Err():
-		if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil && api.APIError().ErrorCode == jsErrStreamFull {
-			return fmt.Errorf("publishing to %s: %w", msg.Subject, ErrWorkFull)
-		}
-		return fmt.Errorf("publishing to %s: %w", msg.Subject, err)
-	case <-ctx.Done():
-		return fmt.Errorf("publishing to %s: %w", msg.Subject, context.Cause(ctx))
-	}
+	return err
 }
 
 // Work is one delivery of a request to a stage. The handler settles it with exactly one of Done, Retry, Drop, Dead or Forward; later calls do
@@ -80,7 +70,7 @@ type Work struct {
 	Delivery uint64 // delivery count, from 1
 
 	bus     *Bus
-	msg     jetstream.Msg
+	msg     *message
 	object  string // name of the body in the object store, "" for a body inside the message
 	begun   time.Time
 	granted atomic.Bool // the handler may run, or runs
@@ -102,7 +92,7 @@ func (w *Work) Drop() { w.settle(jetstream.Msg.Term) }
 
 // Dead moves the message to the dead letters of stage with the reason, without its body, and removes it.
 func (w *Work) Dead(ctx context.Context, stage, reason string) error {
-	err := w.bus.publishDead(ctx, stage, w.Request.ID, w.msg.Subject(), reason, w.Delivery)
+	err := w.bus.buryWork(ctx, deadLetter{stage: stage, rid: w.Request.ID, origin: w.msg.Subject(), reason: reason, deliveries: w.Delivery})
 	w.Drop()
 	return err
 }
@@ -121,6 +111,8 @@ func (w *Work) Forward(ctx context.Context, body []byte) error {
 	if next.QueueTimeout > 0 {
 		next.StartBy = time.Now().Add(next.QueueTimeout)
 	}
+	ctx, cancel := untilStart(ctx, &next)
+	defer cancel()
 	msg := &nats.Msg{Subject: subject.Work(string(next.Slip.Here())), Header: next.Header(), Data: w.Body}
 	switch {
 	case body != nil:
@@ -147,8 +139,8 @@ func (w *Work) settle(how func(jetstream.Msg) error) {
 	if !w.settled.CompareAndSwap(false, true) {
 		return
 	}
-	if err := how(w.msg); err != nil && !errors.Is(err, jetstream.ErrMsgAlreadyAckd) {
-		w.bus.log.Warn("settling a message", slog.String("rid", w.Request.ID), slog.Any("error", err))
+	if err := w.msg.settle(how); err != nil { // it comes back, if the server has it
+		w.bus.log.Debug("settling a message", slog.String("rid", w.Request.ID), slog.Any("error", err))
 	}
 }
 
@@ -167,7 +159,7 @@ type Consumer struct {
 	bus     *Bus
 	cfg     WorkConfig
 	handler func(context.Context, *Work)
-	consume jetstream.ConsumeContext
+	puller  *puller
 	control *Subscription // to cancellations and credits
 
 	ctx      context.Context //nolint:containedctx // cancelled when the hard stop begins
@@ -197,35 +189,29 @@ const maxWaiting = 64
 // ConsumeWork runs handler for every message of a stage, at the same time, with a context that carries the trace of the request. It is cancelled
 // with contract.ErrClientGone when the client leaves. The caller must Stop the consumer.
 func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
-	cons, err := b.js.Consumer(ctx, subject.WorkStream, cfg.Consumer)
-	if err != nil {
-		return nil, fmt.Errorf("opening consumer %s: %w", cfg.Consumer, err)
-	}
 	c := &Consumer{
 		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, slots: make(chan struct{}, cfg.MaxInFlight),
 		spare: make(chan *Work), closed: make(chan struct{}),
 	}
+	var err error
 	if c.control, err = b.subscribeControl(); err != nil {
 		return nil, err
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.ticking.Go(c.reportProgress)
-	c.consume, err = cons.Consume(c.deliver, jetstream.PullMaxMessages(min(prefetch, cfg.MaxInFlight)),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			b.log.Warn("consuming work", slog.String("consumer", cfg.Consumer), slog.Any("error", err))
-		}))
-	if err != nil {
+	c.puller = b.pullDurable(subject.WorkStream, cfg.Consumer, min(prefetch, cfg.MaxInFlight), c.deliver)
+	if err = c.puller.start(ctx); err != nil {
 		c.cancel(ErrStopping)
 		c.ticking.Wait()
-		return nil, errors.Join(fmt.Errorf("consuming %s: %w", cfg.Consumer, err), c.control.Stop())
+		return nil, errors.Join(err, c.control.Stop())
 	}
 	return c, nil
 }
 
-// deliver runs in the consumer's own goroutine, one message after the other.
-func (c *Consumer) deliver(msg jetstream.Msg) {
+// deliver takes in a message. It blocks while MaxInFlight requests are under way.
+func (c *Consumer) deliver(msg *message) {
 	if c.stopping.Load() {
-		_ = msg.Nak() // handed back; without it the server would wait for AckWait
+		_ = msg.settle(jetstream.Msg.Nak) // handed back; without it the server would wait for AckWait
 		return
 	}
 	w, err := c.open(msg)
@@ -236,7 +222,7 @@ func (c *Consumer) deliver(msg jetstream.Msg) {
 	select {
 	case c.slots <- struct{}{}:
 	case <-c.ctx.Done():
-		_ = msg.Nak()
+		_ = msg.settle(jetstream.Msg.Nak)
 		return
 	}
 	c.track(w)
@@ -271,7 +257,7 @@ func (c *Consumer) next() (w *Work) {
 	return w
 }
 
-func (c *Consumer) open(msg jetstream.Msg) (*Work, error) {
+func (c *Consumer) open(msg *message) (*Work, error) {
 	req, err := contract.ParseRequest(msg.Headers())
 	if err != nil {
 		return nil, err
@@ -289,14 +275,14 @@ func (c *Consumer) open(msg jetstream.Msg) (*Work, error) {
 }
 
 // refuse puts away a message that no worker will ever understand.
-func (c *Consumer) refuse(msg jetstream.Msg, cause error) {
+func (c *Consumer) refuse(msg *message, cause error) {
 	ctx, cancel := context.WithTimeout(c.ctx, topology.AckWait)
 	defer cancel()
-	if err := c.bus.publishDead(ctx, c.cfg.Consumer, "", msg.Subject(), cause.Error(), 0); err != nil {
-		c.bus.log.Error("publishing a dead letter", slog.Any("error", err))
+	letter := deadLetter{stage: c.cfg.Consumer, rid: first(msg.Headers()[contract.HeaderRequestID]), origin: msg.Subject(), reason: cause.Error()}
+	if err := c.bus.buryWork(ctx, letter); err != nil {
 		return // it comes back after AckWait
 	}
-	_ = msg.Term()
+	_ = msg.settle(jetstream.Msg.Term)
 }
 
 func (c *Consumer) handle(w *Work) {
@@ -316,6 +302,10 @@ func (c *Consumer) handle(w *Work) {
 	w.granted.Store(true)
 	if w.object != "" {
 		body, err := c.bus.loadBody(ctx, w.object)
+		if errors.Is(err, jetstream.ErrObjectNotFound) {
+			_ = w.Dead(ctx, c.cfg.Consumer, err.Error()) // it is in the log
+			return
+		}
 		if err != nil {
 			c.bus.log.Error("loading a body", slog.String("rid", w.Request.ID), slog.Any("error", err))
 			w.Retry(time.Second)
@@ -391,7 +381,7 @@ func (c *Consumer) reportProgress() {
 				if w.settled.Load() {
 					continue
 				}
-				_ = w.msg.InProgress()
+				_ = w.msg.settle(jetstream.Msg.InProgress)
 				if w.granted.Load() {
 					c.bus.sign(w.Request, contract.FrameWorking, w.Delivery)
 				}
@@ -427,10 +417,9 @@ func (c *Consumer) Stop(ctx context.Context) error {
 		return nil
 	}
 	c.stopping.Store(true)
-	c.consume.Drain()
 	done := make(chan struct{})
 	go func() {
-		<-c.consume.Closed()
+		c.puller.stop()
 		c.closing.Do(func() { close(c.closed) })
 		c.running.Wait()
 		close(done)
@@ -447,19 +436,6 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	c.ticking.Wait()
 	return errors.Join(err, c.control.Stop())
 }
-
-func (b *Bus) publishDead(ctx context.Context, stage, rid, origin, reason string, deliveries uint64) error {
-	msg := &nats.Msg{Subject: subject.Dead(stage), Header: nats.Header{
-		contract.HeaderRequestID: {rid}, "Hydra-Origin": {origin}, "Hydra-Reason": {oneLine(reason)}, "Hydra-Deliveries": {strconv.FormatUint(deliveries, 10)},
-	}}
-	if _, err := b.js.PublishMsg(ctx, msg); err != nil {
-		return fmt.Errorf("publishing a dead letter of %s: %w", stage, err)
-	}
-	return nil
-}
-
-// oneLine makes text safe as a header value.
-func oneLine(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
 
 func first(v []string) string {
 	if len(v) == 0 {

@@ -164,9 +164,8 @@ func either(a contract.ProviderState, seen bool, b contract.ProviderState) contr
 }
 
 // Stop ends the watch.
-func (f *Follower) Stop() error {
-	if f == nil {
-		return nil
+func (f *Follower) Stop() {
+	if f != nil {
+		f.watch.Stop()
 	}
-	return f.watch.Stop()
 }

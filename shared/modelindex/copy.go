@@ -55,11 +55,10 @@ func (c *Copy) update(e bus.Entry) {
 func (c *Copy) Book() *Book { return c.book.Load() }
 
 // Stop ends the watch.
-func (c *Copy) Stop() error {
-	if c == nil {
-		return nil
+func (c *Copy) Stop() {
+	if c != nil {
+		c.watch.Stop()
 	}
-	return c.watch.Stop()
 }
 
 // prefix begins the keys of listings; the id of the provider follows in hex, because it may hold anything.

@@ -53,7 +53,9 @@ func NewUnit(connect bus.Config, parts Parts, build Build) *Unit {
 }
 
 func (u *Unit) begin(ctx context.Context, r *unitRun) (err error) {
-	if r.bus, err = bus.Connect(ctx, u.connect); err != nil {
+	connect := u.connect
+	connect.Metrics = u.parts.Metrics
+	if r.bus, err = bus.Connect(ctx, connect); err != nil {
 		return err
 	}
 	parts := u.parts

@@ -21,16 +21,13 @@ func TestWhatMatchesIsLeftAlone(t *testing.T) {
 	require.NoError(t, err)
 	var cfg Config
 	require.NoError(t, Ensure(t.Context(), js, cfg, slog.New(slog.DiscardHandler)))
-	for _, want := range cfg.Streams() {
-		require.True(t, matches(t.Context(), js, want), want.Name)
-		want.MaxBytes++
-		require.False(t, matches(t.Context(), js, want), want.Name)
-	}
-	for _, want := range cfg.Buckets() {
-		behind := jetstream.StreamConfig{
-			Name: "KV_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
-			MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
-		}
-		require.True(t, matches(t.Context(), js, behind), want.Bucket)
+	for _, a := range cfg.assets(js) {
+		there, same, err := a.compare(t.Context(), js)
+		require.NoError(t, err)
+		require.True(t, there && same, a.name)
+		a.stream.MaxBytes++
+		there, same, err = a.compare(t.Context(), js)
+		require.NoError(t, err)
+		require.True(t, there && !same, a.name)
 	}
 }

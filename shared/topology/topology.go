@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
@@ -133,108 +134,176 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 	}
 }
 
+// Bodies gives the wanted object store of request bodies.
+func (c Config) Bodies() jetstream.ObjectStoreConfig {
+	return jetstream.ObjectStoreConfig{
+		Bucket: subject.BodiesBucket, Description: "request bodies above the payload limit",
+		Storage: jetstream.FileStorage, TTL: bodiesMaxAge, MaxBytes: bodiesBytes, Replicas: c.replicas(),
+	}
+}
+
 func (c Config) replicas() int { return max(1, c.Replicas) }
 
+// requestLimit bounds one request to the server: while a cluster has no leader it may never be answered.
+const requestLimit = 2 * time.Second
+
+// asset is something that the server keeps in a stream.
+type asset struct {
+	kind, name string
+	stream     jetstream.StreamConfig      // that holds it, as far as it is compared
+	create     func(context.Context) error // or update
+}
+
+func (c Config) assets(js jetstream.JetStream) []asset {
+	var list []asset
+	for _, want := range c.Streams() {
+		list = append(list, asset{"stream", want.Name, want, func(ctx context.Context) error {
+			_, err := js.CreateOrUpdateStream(ctx, want)
+			return err
+		}})
+	}
+	for _, want := range c.Buckets() {
+		list = append(list, asset{"bucket", want.Bucket, jetstream.StreamConfig{
+			Name: "KV_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
+			MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
+		}, func(ctx context.Context) error {
+			_, err := js.CreateOrUpdateKeyValue(ctx, want)
+			return err
+		}})
+	}
+	bodies := c.Bodies()
+	return append(list, asset{"object store", bodies.Bucket, jetstream.StreamConfig{
+		Name: "OBJ_" + bodies.Bucket, Description: bodies.Description, Storage: bodies.Storage, Discard: jetstream.DiscardNew,
+		MaxBytes: bodies.MaxBytes, MaxAge: bodies.TTL, Replicas: bodies.Replicas,
+	}, func(ctx context.Context) error {
+		_, err := js.CreateOrUpdateObjectStore(ctx, bodies)
+		return err
+	}})
+}
+
 // Ensure creates or updates everything on the server behind js. Several services may do it at the same time. What can't be brought to the
-// wanted state is logged as drift and left as it is, as long as it exists; what can't be created is an error.
+// wanted state is logged as drift and left as it is, as long as it exists; what can't be created is an error. It does not go on when the
+// server does not answer in time.
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.Logger) error {
 	var errs []error
 	consumers := cfg.Consumers()
-	for _, want := range cfg.Streams() {
-		if err := ensureStream(ctx, js, want, log); err != nil {
-			errs = append(errs, err)
-			continue
+	for _, a := range cfg.assets(js) {
+		err := a.ensure(ctx, js, log)
+		for _, c := range consumers[a.name] {
+			if err == nil {
+				err = ensureConsumer(ctx, js, a.name, c, log)
+			}
 		}
-		for _, c := range consumers[want.Name] {
-			errs = append(errs, ensureConsumer(ctx, js, want.Name, c, log))
+		if errs = append(errs, err); unanswered(err) {
+			break
 		}
 	}
-	for _, want := range cfg.Buckets() {
-		errs = append(errs, ensureBucket(ctx, js, want, log))
-	}
-	errs = append(errs, ensureBodies(ctx, js, cfg, log))
 	return errors.Join(errs...)
 }
 
-// matches says whether the stream is there as it is wanted. Streams that match are left alone: an update is not free, and the server is not
-// at its best while several services update at once.
-func matches(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig) bool {
-	s, err := js.Stream(ctx, want.Name)
-	if err != nil {
-		return false
+func (a asset) ensure(ctx context.Context, js jetstream.JetStream, log *slog.Logger) error {
+	// What matches is left alone: an update is not free, and the server is not at its best while several services update at once.
+	there, same, err := a.compare(ctx, js)
+	if same || unanswered(err) {
+		return err
 	}
-	have := s.CachedInfo().Config
-	return have.Storage == want.Storage && have.Retention == want.Retention && have.Discard == want.Discard && have.MaxBytes == want.MaxBytes &&
-		have.MaxAge == want.MaxAge && have.Replicas == want.Replicas && have.Description == want.Description &&
-		(len(want.Subjects) == 0 || slices.Equal(have.Subjects, want.Subjects)) && (want.Duplicates == 0 || have.Duplicates == want.Duplicates)
+	err = limited(ctx, a.create)
+	if err != nil && !unanswered(err) && !there { // another service may have been faster
+		there, same, _ = a.compare(ctx, js)
+	}
+	switch {
+	case err == nil || same:
+		return nil
+	case there && !unanswered(err):
+		drift(log, a.kind, a.name, err)
+		return nil
+	}
+	return fmt.Errorf("creating %s %s: %w", a.kind, a.name, err)
 }
 
-func ensureStream(ctx context.Context, js jetstream.JetStream, want jetstream.StreamConfig, log *slog.Logger) error {
-	if matches(ctx, js, want) {
-		return nil
+// compare tells whether the asset is there, and there as it is wanted.
+func (a asset) compare(ctx context.Context, js jetstream.JetStream) (there, same bool, err error) {
+	var have jetstream.StreamConfig
+	err = limited(ctx, func(ctx context.Context) error {
+		s, err := js.Stream(ctx, a.stream.Name)
+		if err == nil {
+			have = s.CachedInfo().Config
+		}
+		return err
+	})
+	if err != nil {
+		return false, false, fmt.Errorf("looking for %s %s: %w", a.kind, a.name, err)
 	}
-	_, err := js.CreateOrUpdateStream(ctx, want)
-	if err == nil {
-		return nil
-	}
-	if _, getErr := js.Stream(ctx, want.Name); getErr != nil {
-		return fmt.Errorf("creating stream %s: %w", want.Name, err)
-	}
-	drift(log, "stream", want.Name, err)
-	return nil
+	want := a.stream
+	return true, have.Storage == want.Storage && have.Retention == want.Retention && have.Discard == want.Discard && have.MaxBytes == want.MaxBytes &&
+		have.MaxAge == want.MaxAge && have.Replicas == want.Replicas && have.Description == want.Description &&
+		(len(want.Subjects) == 0 || slices.Equal(have.Subjects, want.Subjects)) && (want.Duplicates == 0 || have.Duplicates == want.Duplicates), nil
 }
 
 func ensureConsumer(ctx context.Context, js jetstream.JetStream, stream string, want jetstream.ConsumerConfig, log *slog.Logger) error {
-	_, err := js.CreateOrUpdateConsumer(ctx, stream, want)
-	if err == nil {
+	there, same := false, false
+	err := limited(ctx, func(ctx context.Context) error {
+		c, err := js.Consumer(ctx, stream, want.Durable)
+		if err == nil {
+			have := c.CachedInfo().Config
+			there, same = true, have.FilterSubject == want.FilterSubject && slices.Equal(have.FilterSubjects, want.FilterSubjects) &&
+				have.AckWait == want.AckWait && have.MaxAckPending == want.MaxAckPending && have.MaxDeliver == want.MaxDeliver &&
+				have.Replicas == want.Replicas && have.MemoryStorage == want.MemoryStorage && (want.MaxWaiting == 0 || have.MaxWaiting == want.MaxWaiting)
+		}
+		return err
+	})
+	if !same && !unanswered(err) {
+		err = limited(ctx, func(ctx context.Context) error {
+			_, err := js.CreateOrUpdateConsumer(ctx, stream, want)
+			return err
+		})
+	}
+	if err != nil && there && !unanswered(err) {
+		drift(log, "consumer", want.Durable, err)
 		return nil
 	}
-	if _, getErr := js.Consumer(ctx, stream, want.Durable); getErr != nil {
+	if err != nil {
 		return fmt.Errorf("creating consumer %s of %s: %w", want.Durable, stream, err)
 	}
-	drift(log, "consumer", want.Durable, err)
 	return nil
 }
 
-func ensureBucket(ctx context.Context, js jetstream.JetStream, want jetstream.KeyValueConfig, log *slog.Logger) error {
-	behind := jetstream.StreamConfig{
-		Name: "KV_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
-		MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
-	}
-	if matches(ctx, js, behind) {
-		return nil
-	}
-	_, err := js.CreateOrUpdateKeyValue(ctx, want)
-	if err == nil {
-		return nil
-	}
-	if _, getErr := js.KeyValue(ctx, want.Bucket); getErr != nil {
-		return fmt.Errorf("creating bucket %s: %w", want.Bucket, err)
-	}
-	drift(log, "bucket", want.Bucket, err)
-	return nil
+func limited(ctx context.Context, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, requestLimit)
+	defer cancel()
+	return request(ctx)
 }
 
-func ensureBodies(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.Logger) error {
-	want := jetstream.ObjectStoreConfig{
-		Bucket: subject.BodiesBucket, Description: "request bodies above the payload limit",
-		Storage: jetstream.FileStorage, TTL: bodiesMaxAge, MaxBytes: bodiesBytes, Replicas: cfg.replicas(),
+func unanswered(err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+}
+
+// Final says whether Ensure would give the same error again, whatever happens to the server meanwhile.
+func Final(err error) bool {
+	const replicasNotSupported jetstream.ErrorCode = 10074 // several copies on a server without a cluster
+	api, ok := errors.AsType[*jetstream.APIError](err)
+	return ok && api.ErrorCode == replicasNotSupported
+}
+
+// Look says whether something is missing on the server behind js. It costs two requests.
+func Look(ctx context.Context, js jetstream.JetStream, cfg Config) error {
+	names := js.StreamNames(ctx)
+	missing := map[string]bool{}
+	for _, a := range cfg.assets(js) {
+		missing[a.stream.Name] = true
 	}
-	behind := jetstream.StreamConfig{
-		Name: "OBJ_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
-		MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
+	for name := range names.Name() {
+		delete(missing, name)
 	}
-	if matches(ctx, js, behind) {
-		return nil
+	if err := names.Err(); err != nil {
+		return fmt.Errorf("listing streams: %w", err)
 	}
-	_, err := js.CreateOrUpdateObjectStore(ctx, want)
-	if err == nil {
-		return nil
+	if len(missing) > 0 {
+		return fmt.Errorf("streams are missing: %v", slices.Sorted(maps.Keys(missing)))
 	}
-	if _, getErr := js.ObjectStore(ctx, subject.BodiesBucket); getErr != nil {
-		return fmt.Errorf("creating object store %s: %w", subject.BodiesBucket, err)
+	if _, err := js.Stream(ctx, subject.WorkStream); err != nil { // a list does not tell whether a stream works
+		return fmt.Errorf("asking stream %s: %w", subject.WorkStream, err)
 	}
-	drift(log, "object store", subject.BodiesBucket, err)
 	return nil
 }
 

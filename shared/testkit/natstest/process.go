@@ -12,6 +12,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/output"
 )
 
 // Process is a nats-server with JetStream in a process of its own, which a test may stop, kill and start again: it keeps its ports and its
@@ -22,7 +25,7 @@ type Process struct {
 
 	cmd  *exec.Cmd
 	gone chan struct{} // closed when the process of cmd has ended; nil before the first start
-	log  logBuffer
+	log  output.Buffer
 }
 
 // processWait bounds the waits for a server to listen and to end; a machine with much to do needs a while.
@@ -31,7 +34,7 @@ const processWait = time.Minute
 // NewProcess makes a server that the test has to Start. It ends with the test.
 func NewProcess(tb testing.TB) *Process {
 	tb.Helper()
-	return newProcess(tb, "single", freePort(tb), "")
+	return newProcess(tb, "single", freeport.Port(tb), "")
 }
 
 // NewCluster makes n servers that form a cluster once the test has started them.
@@ -40,13 +43,13 @@ func NewCluster(tb testing.TB, n int) []*Process {
 	routes := make([]int, n)
 	var urls []string
 	for i := range routes {
-		routes[i] = freePort(tb)
+		routes[i] = freeport.Port(tb)
 		urls = append(urls, fmt.Sprintf("nats://127.0.0.1:%d", routes[i]))
 	}
 	var nodes []*Process
 	for i, route := range routes {
 		cluster := fmt.Sprintf("cluster { name: test, listen: \"127.0.0.1:%d\", routes: [%s] }\n", route, strings.Join(urls, ", "))
-		nodes = append(nodes, newProcess(tb, "node"+strconv.Itoa(i), freePort(tb), cluster))
+		nodes = append(nodes, newProcess(tb, "node"+strconv.Itoa(i), freeport.Port(tb), cluster))
 	}
 	return nodes
 }
@@ -131,16 +134,6 @@ func (p *Process) Signal(tb testing.TB, sig syscall.Signal) {
 	}
 }
 
-func freePort(tb testing.TB) int {
-	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("looking for a free port: %v", err)
-	}
-	defer ln.Close()                     //nolint:errcheck // nothing was sent
-	return ln.Addr().(*net.TCPAddr).Port //nolint:forcetypeassert // it listens on TCP
-}
-
 // binary builds the server once for all tests of a package, in the version of the module.
 func binary(tb testing.TB) string {
 	tb.Helper()
@@ -163,21 +156,3 @@ var built = sync.OnceValues(func() (string, error) {
 	}
 	return path, nil
 })
-
-// logBuffer keeps the output of a process.
-type logBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *logBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}

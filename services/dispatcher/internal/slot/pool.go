@@ -17,7 +17,7 @@ type pool struct {
 	mu      sync.Mutex
 	limit   int
 	held    int       // slots that calls of this process use; only the worker adds to it, so it stays within stored
-	stored  int       // slots that the store has under our name
+	stored  int       // slots that the store has under our name; unknown when it may have lost them
 	until   time.Time // end of that lease
 	waiting []*waiter
 	working bool // a worker runs, or is on its way
@@ -26,6 +26,7 @@ type pool struct {
 	record   record
 	revision uint64
 	known    bool
+	epoch    context.Context //nolint:containedctx // of the store, in which the record was read
 }
 
 // waiter is a caller that waits for a verdict. All but done is guarded by pool.mu.
@@ -89,6 +90,19 @@ func (p *pool) usage() Load {
 	return Load{ID: p.id, Active: p.held, Limit: p.limit}
 }
 
+// unknown is a count that no store has.
+const unknown = -1
+
+// forget takes in that the store may have lost what it had of us. It is true when there is something to write, which has no worker.
+func (p *pool) forget() bool {
+	p.mu.Lock()
+	if p.held > 0 || p.stored > 0 {
+		p.stored = unknown
+	}
+	p.mu.Unlock()
+	return p.begin()
+}
+
 // due tells whether the lease should be renewed: a third of its time has passed.
 func (p *pool) due(now time.Time) bool {
 	return p.stored > 0 && now.After(p.until.Add(-2*p.shared.ttl/3))
@@ -122,8 +136,12 @@ func (p *pool) settle(ctx context.Context) {
 		if idle {
 			return
 		}
-		err := p.write(ctx, want)
-		if err == nil {
+		epoch := p.shared.present()
+		if epoch != p.epoch {
+			p.epoch, p.known = epoch, false //nolint:fatcontext // nothing is added to it
+		}
+		err := p.write(epoch, want) //nolint:contextcheck // it ends with ctx, too
+		if err == nil || epoch.Err() != nil && ctx.Err() == nil {
 			continue
 		}
 		if ctx.Err() != nil {
@@ -159,6 +177,12 @@ func (p *pool) wanted() (d demand, idle bool) {
 // write makes one step: it decides how many waiters are granted, writes the new count, and answers. A lost swap is tried again with what
 // the winner wrote; it never means busy.
 func (p *pool) write(ctx context.Context, d demand) error {
+	if wait := p.shared.closedFor(); wait > 0 {
+		if d.held == d.stored && !d.due { // there are only waiters
+			return sleep(ctx, wait)
+		}
+		d.waiters = 0
+	}
 	for {
 		fresh := !p.known
 		if err := p.read(ctx); err != nil {
@@ -262,7 +286,7 @@ func (p *pool) leave(ctx context.Context) error {
 	p.mu.Lock()
 	stored := p.stored
 	p.mu.Unlock()
-	for stored > 0 {
+	for stored != 0 {
 		if err := p.read(ctx); err != nil {
 			return err
 		}
@@ -278,4 +302,15 @@ func (p *pool) leave(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }

@@ -25,12 +25,18 @@ const (
 	DefaultTTL = 15 * time.Second
 
 	storeTimeout = 2 * time.Second // of one operation on the store
+
+	// rewriteTime is how long nothing is granted after the store may have lost its values, so that every dispatcher has written its own again.
+	rewriteTime = 2 * time.Second
 )
 
 // Config is what a dispatcher brings.
 type Config struct {
 	Owner string        // name of this process, unique among all that live
 	TTL   time.Duration // 0 = DefaultTTL; the same for all dispatchers
+
+	// Lost gives a channel that is closed when the store next may have lost its values, as after an outage; nil: it never does.
+	Lost func() <-chan struct{}
 }
 
 // Shared hands out slots whose limits hold over all dispatchers that use the same store. Candidates without a limit are counted in this
@@ -46,8 +52,11 @@ type Shared struct {
 	cancel    func()        // stops run
 	done      chan struct{} // closed when run and its workers have ended
 
-	mu    sync.Mutex
-	pools map[string]*pool
+	mu      sync.Mutex
+	pools   map[string]*pool
+	closed  time.Time       // until when nothing is granted
+	epoch   context.Context //nolint:containedctx // of operations on the store; ends when it may have lost its values, and with the heartbeat
+	restart func()          // ends epoch
 }
 
 // NewShared starts the heartbeat that keeps the leases of this process alive. Close ends it.
@@ -60,7 +69,11 @@ func NewShared(ctx context.Context, kv KV, cfg Config, log *slog.Logger) *Shared
 	if s.ttl == 0 {
 		s.ttl = DefaultTTL
 	}
-	go s.run(ctx)
+	if cfg.Lost == nil {
+		cfg.Lost = func() <-chan struct{} { return nil }
+	}
+	s.epoch, s.restart = context.WithCancel(ctx)
+	go s.run(ctx, cfg.Lost, cfg.Lost())
 	return s
 }
 
@@ -96,6 +109,28 @@ func (s *Shared) Active() []Load {
 	}
 	slices.SortFunc(all, byID)
 	return all
+}
+
+// lose ends the granting for a while, and what waits for answers of the store that will not come.
+func (s *Shared) lose(ctx context.Context) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = time.Now().Add(rewriteTime)
+	s.restart()
+	s.epoch, s.restart = context.WithCancel(ctx)
+}
+
+func (s *Shared) present() context.Context {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.epoch
+}
+
+// closedFor is how long nothing is granted yet.
+func (s *Shared) closedFor() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Until(s.closed)
 }
 
 // Close stops the heartbeat and gives everything back that this process still holds. Calls must have ended by then; an acquisition gets ErrClosed.
@@ -134,7 +169,7 @@ func (s *Shared) all() []*pool {
 }
 
 // run owns the workers of the pools and the heartbeat. It does no I/O itself, so a pool never waits long for its worker.
-func (s *Shared) run(ctx context.Context) {
+func (s *Shared) run(ctx context.Context, next func() <-chan struct{}, lost <-chan struct{}) {
 	defer close(s.done)
 	var workers sync.WaitGroup
 	defer workers.Wait()
@@ -147,6 +182,14 @@ func (s *Shared) run(ctx context.Context) {
 		case <-beat.C:
 			for _, p := range s.all() {
 				if p.begin() {
+					workers.Go(func() { p.settle(ctx) })
+				}
+			}
+		case <-lost: // what is held is written again; acquisitions wait for a moment, in which the others do the same
+			lost = next()
+			s.lose(ctx)
+			for _, p := range s.all() {
+				if p.forget() {
 					workers.Go(func() { p.settle(ctx) })
 				}
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,6 +118,79 @@ func TestStoreForgets(t *testing.T) {
 		lease.Release()
 		stop(t, first, second)
 		require.Equal(t, map[string]string{"slot.YQ": "{}"}, m.Values())
+	})
+}
+
+// outage says when a store has lost its values, to several clients.
+type outage struct {
+	mu   sync.Mutex
+	over chan struct{}
+}
+
+func (o *outage) next() <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.over
+}
+
+func (o *outage) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.over)
+	o.over = make(chan struct{})
+}
+
+// silent is a store of which no answer comes.
+type silent struct {
+	slot.KV
+	on atomic.Bool
+}
+
+func (s *silent) Get(ctx context.Context, key string) ([]byte, uint64, error) {
+	if s.on.Load() {
+		<-ctx.Done()
+		return nil, 0, ctx.Err()
+	}
+	return s.KV.Get(ctx, key)
+}
+
+// the limit holds over an outage in which the store loses everything, and who asked in the meantime is served.
+func TestStoreLosesEverything(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		o := &outage{over: make(chan struct{})}
+		kv := &silent{KV: m.Client(time.Millisecond)}
+		dispatcher := func(owner string) *slot.Shared {
+			return slot.NewShared(t.Context(), kv, slot.Config{Owner: owner, Lost: o.next}, slog.New(slog.DiscardHandler))
+		}
+		first, second, third := dispatcher("first"), dispatcher("second"), dispatcher("third")
+		three := []slot.Candidate{{ID: "a", Limit: 3}}
+		var leases []*slot.Lease
+		for _, s := range []*slot.Shared{first, first, second} {
+			lease, _, err := s.Acquire(t.Context(), three, nil)
+			require.NoError(t, err)
+			leases = append(leases, lease)
+		}
+		kv.on.Store(true)
+		asked := make(chan error, 1)
+		go func() {
+			_, _, err := third.Acquire(t.Context(), three, nil)
+			asked <- err
+		}()
+		pass(time.Second)
+		leases[0].Release()
+		m.Clear()
+		kv.on.Store(false)
+		o.end()
+		require.NoError(t, <-asked, "a slot is free, and its answer was lost, not refused")
+		for _, s := range []*slot.Shared{first, second, third} {
+			_, _, err := s.Acquire(t.Context(), three, nil)
+			require.ErrorIs(t, err, slot.ErrBusy)
+		}
+		leases[1].Release()
+		leases[2].Release()
+		stop(t, first, second, third)
 	})
 }
 

@@ -39,7 +39,7 @@ func (a *API) ready(x *exchange) error {
 	case a.Stopping():
 		reason = "stopping"
 	case !a.Bus.Ready():
-		reason = "no connection to NATS"
+		reason = "NATS or its streams are not there"
 	case !a.Dispatcher():
 		reason = "no dispatcher is running"
 	}

@@ -19,10 +19,9 @@ import (
 )
 
 const (
-	publishTime = 5 * time.Second // for the server to take a request
-	retryAfter  = time.Second     // after which it makes sense to come back
-	maxName     = 512             // bytes of a model name or an id; they travel in message headers
-	maxURL      = 4096            // bytes of web_fetch, which travels there too
+	retryAfter = time.Second // after which it makes sense to come back
+	maxName    = 512         // bytes of a model name or an id; they travel in message headers
+	maxURL     = 4096        // bytes of web_fetch, which travels there too
 )
 
 // work hands a request to the pipeline and gives back its answer.
@@ -50,7 +49,7 @@ func (a *API) work(x *exchange, op *operation, principal string) error {
 			endSpan(span, x.Response.StatusCode())
 		}
 	}()
-	if err := a.publish(ctx, req, body); err != nil {
+	if err := a.publish(ctx, pend, req, body); err != nil {
 		return err
 	}
 	upload.Release(body)
@@ -91,10 +90,13 @@ func tooLong(param string) *fault.Fault {
 	return &fault.Fault{Kind: fault.Invalid, Message: "'" + param + "' is too long.", Param: param, Code: openai.CodeInvalidValue}
 }
 
-// publish gives the request to the pipeline.
-func (a *API) publish(ctx context.Context, req *contract.Request, body []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, publishTime)
+// publish gives the request to the pipeline. While that takes none, as in a change of the leader of its stream, it waits until no worker may
+// begin any more, or the client has gone.
+func (a *API) publish(ctx context.Context, pend *pending.Request, req *contract.Request, body []byte) error {
+	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	pend.OnFailure(cancel)
+	defer pend.OnFailure(nil)
 	if err := a.Bus.PublishWork(ctx, req, body); err != nil {
 		return &fault.Fault{
 			Kind: fault.Unavailable, Message: "The gateway takes no more requests at the moment", RetryAfter: retryAfter, Cause: err,

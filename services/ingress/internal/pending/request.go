@@ -36,9 +36,10 @@ type Request struct {
 	queued  int
 	ended   bool
 	err     error
-	ping    bool // the client should get a sign of life
-	pings   bool // the answer is a stream that can carry one
-	working bool // the worker showed itself without data: it may wait for credit that was lost
+	failed  func() // called when err is set; may be nil
+	ping    bool   // the client should get a sign of life
+	pings   bool   // the answer is a stream that can carry one
+	working bool   // the worker showed itself without data: it may wait for credit that was lost
 
 	// For the sweep.
 	heard     bool      // a frame of a worker came since the last sweep
@@ -239,8 +240,21 @@ func (r *Request) fail(err error) bool {
 	return true
 }
 
+// OnFailure has fn called when the request fails, at once if it has failed already. fn must not block; nil takes it back.
+func (r *Request) OnFailure(fn func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = fn
+	if fn != nil && r.err != nil {
+		fn()
+	}
+}
+
 func (r *Request) failLocked(err error) {
 	r.err = err
+	if r.failed != nil {
+		r.failed()
+	}
 	r.changed.Signal()
 }
 

@@ -1,0 +1,127 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+)
+
+// ErrWorkFull says that the request stream takes no more: its consumers are too far behind.
+var ErrWorkFull = errors.New("request stream is full")
+
+// How long one try waits for the server to say that it has a message. A leader that dies never says so; the message has an id by which its
+// successor recognises it.
+const (
+	firstAckWait = 5 * time.Second
+	lastAckWait  = 10 * time.Second
+	bodyWait     = 10 * time.Second // for all parts of a body
+)
+
+// Pauses between two tries.
+const (
+	firstStorePause = 50 * time.Millisecond
+	lastStorePause  = time.Second
+)
+
+var errNoAck = errors.New("server does not acknowledge in time")
+
+// store publishes msg and returns when its stream has it. While the server is away or elects a leader it waits, until ctx ends.
+func (b *Bus) store(ctx context.Context, msg *nats.Msg) error {
+	wait := firstAckWait
+	err := b.persist(ctx, func() error {
+		err := b.storeOnce(ctx, msg, wait)
+		wait = min(2*wait, lastAckWait)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("publishing to %s: %w", msg.Subject, err)
+	}
+	return nil
+}
+
+func (b *Bus) storeOnce(ctx context.Context, msg *nats.Msg, wait time.Duration) error {
+	future, err := b.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
+	if err != nil {
+		return err
+	}
+	timeout := time.NewTimer(wait)
+	defer timeout.Stop()
+	select {
+	case <-future.Ok():
+		return nil
+	case err := <-future.Err():
+		return err
+	case <-timeout.C:
+		return errNoAck
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// storeBody puts a body above the payload limit into the object store. It waits as store does.
+func (b *Bus) storeBody(ctx context.Context, name string, body []byte) error {
+	err := b.persist(ctx, func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, bodyWait, errNoAck)
+		defer cancel()
+		_, err := b.bodies.PutBytes(ctx, name, body)
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("storing a body of %d bytes: %w", len(body), err)
+	}
+	return nil
+}
+
+// persist tries something until it succeeds, fails for a reason that will not pass, or ctx ends.
+func (b *Bus) persist(ctx context.Context, try func() error) error {
+	for pause := firstStorePause; ; pause = min(2*pause, lastStorePause) {
+		if !b.online() { // nothing is gained by filling the buffer of the connection
+			if err := b.session.await(ctx); err != nil {
+				return err
+			}
+		}
+		epoch := b.session.next()
+		err := try()
+		if err == nil || !passing(err) || ctx.Err() != nil {
+			return err
+		}
+		if errors.Is(err, jetstream.ErrNoStreamResponse) {
+			b.session.doubt()
+		}
+		select {
+		case <-time.After(pause):
+		case <-epoch:
+		case <-ctx.Done():
+			return errors.Join(err, context.Cause(ctx))
+		}
+	}
+}
+
+// API error codes of the server.
+const (
+	jsErrStreamFull jetstream.ErrorCode = 10077 // it refuses by size, or its store fails
+	jsErrNotLeader  jetstream.ErrorCode = 10009
+)
+
+// passing says whether err is the state of the server, which will be another one soon.
+func passing(err error) bool {
+	if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil {
+		code := api.APIError().ErrorCode
+		return code == jsErrNotLeader || api.APIError().Code == http.StatusServiceUnavailable && code != jsErrStreamFull
+	}
+	return slices.ContainsFunc(passingErrors, func(passing error) bool { return errors.Is(err, passing) })
+}
+
+var passingErrors = []error{
+	errNoAck, jetstream.ErrNoStreamResponse, jetstream.ErrTooManyStalledMsgs, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
+	nats.ErrConnectionReconnecting, nats.ErrTimeout,
+}
