@@ -84,7 +84,9 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 		d.note(news{provider: provider, cooldown: r})
 	})
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
-	d.dialects = newDialects(d.client, cfg.Environ)
+	if d.dialects, err = newDialects(cfg.Gateway.Providers, d.client, cfg.Environ); err != nil {
+		return nil, err
+	}
 	d.planner, err = plan.New(plan.Config{Gateway: cfg.Gateway, Pools: d.keys, Book: d.models, Dialect: d.dialects.of})
 	if err != nil {
 		return nil, err

@@ -111,7 +111,7 @@ func (d *Dispatcher) end(ctx context.Context, r *run) error {
 		defer cancel()
 		errs = append(errs, r.shared.Close(ctx))
 	}
-	d.dialects.opencode.Close() // sessions at its server end with the calls
+	d.dialects.close()
 	d.client.Close()
 	return errors.Join(errs...)
 }

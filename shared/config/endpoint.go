@@ -12,11 +12,11 @@ var endpoint = regexp.MustCompile(`/(chat/completions|completions|embeddings|res
 
 // withoutEndpoint gives the address of a provider without the endpoint at its end, which is returned too; "" when there is none. Somebody has
 // copied the address of an operation (R-463).
-func withoutEndpoint(address, dialect string) (base, cut string) {
+func (d Dialect) withoutEndpoint(address string) (base, cut string) {
 	path, query, hasQuery := strings.Cut(address, "?")
 	cut = endpoint.FindString(path)
-	if cut == "" && dialect == "ollama" && strings.HasSuffix(path, "/api") { // below which are its native operations
-		cut = "/api"
+	if cut == "" && d.Native != "" && strings.HasSuffix(path, d.Native) {
+		cut = d.Native
 	}
 	if cut == "" {
 		return address, ""

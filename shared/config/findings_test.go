@@ -71,7 +71,7 @@ var errorCases = map[string]struct {
 	"a slip of a known id":  {"providers: [{id: gorq, keys: [k]}, {id: corp, key: k}]", []string{`1: providers[0].id: "gorq" is no well-known id and has no url: did you mean groq?`, "1: providers[1].url: is missing"}},
 	"a file of LiteLLM":     {"model_list:\n- model_name: m\nlitellm_settings: {}", []string{"1: model_list: this is a configuration of LiteLLM: hydrallm import, which is not part of this version yet, will turn it into providers, upstreams and models"}},
 	"a slip of a reference": {"providers: [{id: groq, key: k}]\nupstreams: [{id: u, provider: gorq, model: m}]", []string{`2: upstreams[0].provider: there is no provider "gorq": did you mean groq?`}},
-	"a slip of a word":      {"log: {level: wran}\nproviders: [{id: groq, dialect: opneai, tier: premum}]", []string{`1: log.level: must be one of debug, info, warn, error (got "wran"): did you mean warn?`, `2: providers[0].dialect: must be one of openai, gemini, ollama, anthropic, opencode, openclaw (got "opneai"): did you mean openai?`, `2: providers[0].tier: must be one of free, standard, premium, experimental, unknown (got "premum"): did you mean premium?`}},
+	"a slip of a word":      {"log: {level: wran}\nproviders: [{id: groq, dialect: opneai, tier: premum}]", []string{`1: log.level: must be one of debug, info, warn, error (got "wran"): did you mean warn?`, `2: providers[0].dialect: must be one of anthropic, gemini, ollama, openai, openclaw, opencode (got "opneai"): did you mean openai?`, `2: providers[0].tier: must be one of free, standard, premium, experimental, unknown (got "premum"): did you mean premium?`}},
 	"a fraction of a whole": {"server: {port: 1.5e0, max_body_bytes: 1.05e1}\nsessions: {max_sessions: 1e400}", []string{`1: server.port: must be a whole number from 1 to 65535 (got "1.5e0")`, `1: server.max_body_bytes: must be a whole number from 1 to 2147483647 (got "1.05e1")`, `2: sessions.max_sessions: must be a whole number from 0 to 2147483647 (got "1e400")`}},
 	"a whole beyond bounds": {"server: {port: 7e4}", []string{"1: server.port: must be from 1 to 65535 (got 70000)"}},
 
@@ -86,7 +86,7 @@ var errorCases = map[string]struct {
 	"control character, references": {`models: [{name: m, upstreams: ["a\tb"]}]`, []string{"1: models[0].upstreams[0]: holds the control character U+0009"}},
 
 	// Words.
-	"dialect":      {"providers: [{id: p, url: http://h, dialect: klingon}]", []string{`1: providers[0].dialect: must be one of openai, gemini, ollama, anthropic, opencode, openclaw (got "klingon")`}},
+	"dialect":      {"providers: [{id: p, url: http://h, dialect: klingon}]", []string{`1: providers[0].dialect: must be one of anthropic, gemini, ollama, openai, openclaw, opencode (got "klingon")`}},
 	"tier":         {"providers: [{id: p, url: http://h, tier: gold}]", []string{`1: providers[0].tier: must be one of free, standard, premium, experimental, unknown (got "gold")`}},
 	"tier of key":  {"providers: [{id: p, url: http://h, keys: [{value: k, tier: gold}]}]", []string{`1: providers[0].keys[0].tier: must be one of free, standard, premium, experimental, unknown (got "gold")`}},
 	"backend":      {"web: {backend: x}", []string{`1: web.backend: must be one of inprocess, mcp (got "x")`}},

@@ -53,20 +53,6 @@ func Known(id string) bool {
 	return ok
 }
 
-// Agent says whether the provider is a local agent rather than a cloud provider: one of the engines that clients name as
-// LOCAL-AGENT/<id>/<model> (R-072).
-func (p *Provider) Agent() bool {
-	switch p.ID {
-	case "ollama", "opencode", "openclaw":
-		return true
-	}
-	switch p.Dialect {
-	case "ollama", "opencode", "openclaw":
-		return true
-	}
-	return false
-}
-
 // presetIDs is the order in which a start without a file lists the well-known providers.
 func presetIDs() []string {
 	return []string{

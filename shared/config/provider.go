@@ -14,7 +14,7 @@ import (
 // Provider is a place to call, with the credentials for it.
 type Provider struct {
 	ID             string
-	Dialect        string // openai | gemini | ollama | anthropic | opencode | openclaw
+	Dialect        string // one of Dialects
 	URL            string // with the version path, without a slash at the end; may have a query
 	Keys           []Key  // distinct. None: no credentials are sent, or, when Pooled, no key is there yet
 	Tier           string // of a key that states none (R-090)
@@ -56,7 +56,7 @@ func (p *providerEntry) settings() []setting {
 	var k Key
 	return []setting{
 		key("id", name(&p.ID), "", "unique name. The ids below bring a preset along").must().not("name"),
-		key("dialect", oneOf(&p.Dialect, "openai", "gemini", "ollama", "anthropic", "opencode", "openclaw"), "",
+		key("dialect", oneOf(&p.Dialect, sortedKeys(Dialects)...), "",
 			"the protocol it speaks. Requests and answers are translated where it is not OpenAI's, see [dialects](#dialects)").
 			inherits("`openai`, unless the preset has another").steering().not("type", "protocol", "api", "format"),
 		key("url", web(&p.URL), "", "base address with the version path, such as `https://routerai.ru/api/v1`. Slashes at the end don't matter. A bare "+
@@ -194,11 +194,11 @@ func (doc *document) addProvider(p *providerEntry) {
 			}
 		}
 	}
-	base, cut := withoutEndpoint(p.URL, p.Dialect)
+	base, cut := Dialects[p.Dialect].withoutEndpoint(p.URL)
 	if cut != "" {
 		doc.warn(p.path+".url", "is the address of an endpoint: %s at its end is left out", short(cut))
 	}
-	p.URL = withVersion(base, p.Dialect)
+	p.URL = Dialects[p.Dialect].complete(base)
 	if p.DefaultModels == (DefaultModels{}) {
 		p.DefaultModels = pre.models
 	}
@@ -233,31 +233,6 @@ func (doc *document) checkProviders() {
 			doc.warn(p.path+".id", "differs from %q only in case, which does not count in the names that clients send", short(first))
 		}
 	}
-}
-
-// withVersion completes the address of a bare host with the path that every server of that dialect has (URL-01).
-func withVersion(address, dialect string) string {
-	version := "/v1"
-	switch dialect {
-	case "openai", "ollama", "openclaw":
-	case "gemini":
-		version = "/v1beta"
-	case "anthropic": // its operations bring the version along
-		path, query, found := strings.Cut(address, "?")
-		path = strings.TrimSuffix(path, "/v1")
-		if found {
-			path += "?" + query
-		}
-		return path
-	default:
-		return address
-	}
-	u, problem := parseURL(address, "http", "https")
-	if problem != "" || u.Path != "" {
-		return address
-	}
-	u.Path = version
-	return u.String()
 }
 
 // addKeys decides between a single key, a pool and none.

@@ -8,6 +8,7 @@ import (
 	"hydrallm/services/dispatcher/internal/discover"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 )
@@ -173,7 +174,7 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 	switch {
 	case named && model != "":
 		return model
-	case at.provider.Dialect == "opencode", at.provider.Dialect == "openclaw":
+	case config.Dialects[at.provider.Dialect].Chooses:
 		return cmp.Or(model, ownChoice)
 	}
 	l, discovered := r.book.Listing(at.provider.ID)
