@@ -72,7 +72,7 @@ type Dispatcher struct {
 func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Dispatcher, error) {
 	d := &Dispatcher{cfg: cfg, bus: b, log: log, news: make(chan news, newsQueue)}
 	d.Switch = lifecycle.NewSwitch(d.begin, d.end)
-	if err := reg.Register(newSlotMetrics(d.load)); err != nil {
+	if err := reg.Register(newSlotMetrics(d.cfg.Gateway, d.slots)); err != nil {
 		return nil, fmt.Errorf("registering the metrics of slots: %w", err)
 	}
 	var err error
@@ -114,10 +114,10 @@ func (d *Dispatcher) Busy() string {
 	return ""
 }
 
-// load reads the slots of a dispatcher that runs.
-func (d *Dispatcher) load() []slot.Load {
+// slots are those of a dispatcher that runs; nil for one that does not.
+func (d *Dispatcher) slots() slot.Acquirer {
 	if r := d.Running(); r != nil {
-		return r.slots.Active()
+		return r.slots
 	}
 	return nil
 }

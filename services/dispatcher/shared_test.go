@@ -100,14 +100,18 @@ func TestOpeningsAreShared(t *testing.T) {
 	refused(10, 12)
 }
 
-// the limit holds over two dispatchers, exactly, and the slots come back.
+// the limit holds over two dispatchers and both names of the model, exactly, and the slots come back.
 func TestSlotsOverTwoDispatchers(t *testing.T) {
 	t.Parallel()
 	const limit, requests = 3, 30
 	p := setup(t)
 	all := p.watch()
 	for _, id := range []string{"first", "second"} {
-		p.start(id, p.oneUpstream(fmt.Sprint("max_concurrency: ", limit)))
+		p.start(id, strings.Replace(p.oneUpstream(fmt.Sprint("max_concurrency: ", limit)), "id: p,", fmt.Sprintf("id: p, max_concurrency: %d,", limit), 1))
+	}
+	direct := func(r *contract.Request) {
+		r.Model = "p/real"
+		r.Decision = &contract.Decision{Provider: "p", Model: "real", Reason: contract.ReasonModelHint, PinProvider: true, PinModel: true}
 	}
 	for round := range 3 {
 		release := make(chan struct{})
@@ -118,7 +122,11 @@ func TestSlotsOverTwoDispatchers(t *testing.T) {
 		outcomes := map[string]int{}
 		rid := func(i int) string { return fmt.Sprintf("r%d-%d", round, i) }
 		for i := range requests {
-			p.ask(rid(i), []string{plainBody, streamBody}[i%2])
+			var name []func(*contract.Request)
+			if i%3 == 0 {
+				name = append(name, direct)
+			}
+			p.ask(rid(i), []string{plainBody, streamBody}[i%2], name...)
 		}
 		require.Eventually(t, func() bool {
 			ended := 0
@@ -153,7 +161,7 @@ func TestSlotsOfADeadDispatcher(t *testing.T) {
 	lifeline := &slottest.Cuttable{KV: dispatcher.NewStore(bucket)}
 	dead := slot.NewShared(t.Context(), lifeline, slot.Config{Owner: "dead", TTL: 2 * time.Second}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { require.Error(t, dead.Close(t.Context())) })
-	_, _, err = dead.Acquire(t.Context(), []slot.Candidate{{ID: "u", Limit: 1}}, nil)
+	_, _, err = dead.Acquire(t.Context(), []slot.Candidate{{ID: "p/real", Limit: 1}}, nil)
 	require.NoError(t, err)
 	p.start("d", p.oneUpstream("max_concurrency: 1"))
 

@@ -15,13 +15,10 @@ func (r *run) status(context.Context, query.None) (query.Status, error) {
 	d := r.d
 	s := query.Status{
 		Status: query.Online, Providers: map[string]query.ProviderStatus{}, Agents: map[string]query.AgentStatus{},
-		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Slots: []query.Load{}, Chains: d.planner.Chains(),
+		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Slots: slotLoads(d.cfg.Gateway, r.slots), Chains: d.planner.Chains(),
 	}
 	for id, c := range d.breakers.Snapshot() {
 		s.Circuits[id] = query.Circuit{State: c.State.String(), Failures: c.Failures, Remaining: c.Remaining, Probing: c.Probing, Remote: c.Remote}
-	}
-	for _, l := range r.slots.Active() {
-		s.Slots = append(s.Slots, query.Load(l))
 	}
 	for _, p := range d.cfg.Gateway.Providers {
 		sum := query.ProviderStatus{Healthy: true, ActiveKeys: len(p.Keys), TotalKeys: len(p.Keys)}

@@ -53,7 +53,7 @@ models:
 	require.Equal(t, map[string][]string{"m": {"u", "v"}, "n": {"v", "u"}}, s.Chains)
 	require.Equal(t, "closed", s.Circuits["u"].State)
 	require.Equal(t, "closed", s.Circuits["v"].State)
-	require.Len(t, s.Slots, 1)
+	require.Len(t, s.Slots, 2)
 	require.Equal(t, 4, s.Slots[0].Limit)
 	require.Zero(t, s.Slots[0].Active)
 }

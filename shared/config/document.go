@@ -52,6 +52,7 @@ func (doc *document) resolve() *Config {
 	doc.placePaths()
 	doc.resolveRouting()
 	doc.checkUse()
+	doc.checkLimits()
 	doc.checkProviders()
 	doc.checkServer()
 	doc.checkAliases()

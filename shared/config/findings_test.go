@@ -295,8 +295,16 @@ var warningCases = map[string]struct {
 	"time-outs do not fit": {"resilience: {headers_timeout: 20s, stream_gate_timeout: 20s, request_timeout: 40s}", []string{"1: resilience.request_timeout: request_timeout 40s is not more than headers_timeout 20s and stream_gate_timeout 20s together, so that it may end a call first"}},
 	"nor at a provider":    {"providers: [{id: groq, key: k, request_timeout: 270s}]", []string{"1: providers[0].request_timeout: request_timeout 4m30s is not more than headers_timeout 4m0s and stream_gate_timeout 30s together, so that it may end a call first"}},
 	"shared limit": { // C-13
-		"providers: [{id: p, url: http://h, max_concurrency: 1}]\nupstreams: [{id: a, provider: p, model: m}, {id: b, provider: p, model: m}, {id: c, provider: p, model: m, max_concurrency: 0}]\nmodels: [{name: m, upstreams: [a, b, c]}]",
-		[]string{"1: providers[0].max_concurrency: the limit of 1 holds for each of 2 upstreams, not for all of them together"},
+		"providers: [{id: p, url: http://h, max_concurrency: 1}]\nupstreams: [{id: a, provider: p, model: m}, {id: b, provider: p, model: m}, {id: c, provider: p, model: n}]\nmodels: [{name: m, upstreams: [a, b, c]}]",
+		[]string{"1: providers[0].max_concurrency: the limit of 1 holds for each of 2 models, not for all of them together"},
+	},
+	"two limits": {
+		"providers: [{id: p, url: http://h, max_concurrency: 1}]\nupstreams: [{id: a, provider: p, model: m}, {id: b, provider: p, model: m, max_concurrency: 0}, {id: c, provider: p, model: n, max_concurrency: 1}]\nmodels: [{name: m, upstreams: [a, b, c]}]",
+		[]string{"2: upstreams[1].max_concurrency: the calls of model \"m\" are counted together under all its names, but upstream a has a limit of 1, and upstream b of none"},
+	},
+	"two limits, one of a direct name": {
+		"providers: [{id: groq, key: k, max_concurrency: 1}]\nupstreams: [{id: a, provider: groq, model: m, max_concurrency: 2}]\nmodels: [{name: m, upstreams: [a]}]",
+		[]string{"2: upstreams[0].max_concurrency: the calls of model \"m\" are counted together under all its names, but provider groq has a limit of 1, and upstream a of 2"},
 	},
 	"long chain": {
 		"providers: [{id: p, url: http://h}]\nupstreams: [{id: a, provider: p, model: m}, {id: b, provider: p, model: m}]\n" +

@@ -19,7 +19,7 @@ type Provider struct {
 	Keys           []Key  // distinct. None: no credentials are sent, or, when Pooled, no key is there yet
 	Tier           string // of a key that states none (R-090)
 	Pooled         bool   // its keys have cooldowns. Not so with a single key, which only has the breaker (C-11)
-	Limit          int    // default limit of each of its upstreams; 0 = unlimited
+	Limit          int    // default limit of each of its models; 0 = unlimited
 	SessionHeader  string // canonical name, "" = none
 	ThinkTags      ThinkTags
 	Patch          json.RawMessage   // JSON object as in the file, or nil
@@ -70,7 +70,7 @@ func (p *providerEntry) settings() []setting {
 				"`{value: ..., tier: ...}`. Blanks and repetitions are ignored. Not together with `key`").inherits("none").
 			steering().not("apikeys", "tokens"),
 		key("tier", tier(&p.Tier), "unknown", "what its keys are worth; a key of the pool may have its own"),
-		key("max_concurrency", limit(&p.limit), "null", "calls at the same time to **each** of its upstreams, unless the upstream has its own limit. "+
+		key("max_concurrency", limit(&p.limit), "null", "calls at the same time to **each** of its models, unless the upstream has its own limit. "+
 			"null and `0`: unlimited").not("concurrency", "maxparallel", "parallel"),
 		key("session_header", kind{name: "text or null", read: p.readSessionHeader}, "null", "name of a header that tells the provider which "+
 			"conversation a request belongs to. The gateway computes its value"),

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -64,7 +65,8 @@ func (u *upstreamEntry) settings() []setting {
 		key("id", name(&u.ID), "", "unique name").must().not("name"),
 		key("provider", name(&u.Provider), "", "id of an entry of `providers`").must(),
 		key("model", name(&u.Model), "", "the model as the provider calls it").must().not("modelname"),
-		key("max_concurrency", limit(&u.limit), "null", "calls at the same time. null: that of the provider. `0`: unlimited, also when the provider has a limit").
+		key("max_concurrency", limit(&u.limit), "null", "calls at the same time. null: that of the provider. `0`: unlimited, also when the provider has a limit. "+
+			"Calls of the same model of the provider under other names count too").
 			not("concurrency", "maxparallel", "parallel"),
 		key("think_tags", thinkTags(&u.ThinkTags), "null", "null: that of the provider. `off` wins over the provider's"),
 		key("patch", patch(&u.Patch), "{}", "merged after the provider's, see [patches](#patches)"),
@@ -99,7 +101,7 @@ func (doc *document) addUpstream(u *upstreamEntry) {
 	}
 }
 
-// checkUse warns of what nothing refers to, and of limits that look shared but are not (C-13).
+// checkUse warns of what nothing refers to.
 func (doc *document) checkUse() {
 	used := map[string]bool{}
 	for _, m := range doc.Models {
@@ -107,12 +109,9 @@ func (doc *document) checkUse() {
 			used[id] = true
 		}
 	}
-	called, inheriting := map[string]bool{}, map[string]int{}
+	called := map[string]bool{}
 	for _, u := range doc.upstreams {
 		called[u.Provider] = true
-		if u.limit == nil {
-			inheriting[u.Provider]++
-		}
 		if u.ID != "" && !used[u.ID] {
 			doc.warn(u.path, "upstream %q is in no model", short(u.ID))
 		}
@@ -121,10 +120,50 @@ func (doc *document) checkUse() {
 		if p.ID != "" && !called[p.ID] && !doc.routed(p.ID) {
 			doc.warn(p.path, "provider %q has no upstream", short(p.ID))
 		}
-		if p.Limit > 0 && inheriting[p.ID] > 1 {
-			doc.warn(p.path+".max_concurrency", "the limit of %d holds for each of %d upstreams, not for all of them together", p.Limit, inheriting[p.ID])
+	}
+}
+
+// checkLimits warns of limits that look shared but are not (C-13), and of models with two limits, where each name compares the calls under all of
+// them with its own (R-438).
+func (doc *document) checkLimits() {
+	type model struct{ provider, name string }
+	first, inheriting := map[model]*upstreamEntry{}, map[string]map[string]bool{}
+	for _, u := range doc.upstreams {
+		p, known := doc.Provider(u.Provider)
+		if !known {
+			continue
+		}
+		if u.limit == nil {
+			if inheriting[p.ID] == nil {
+				inheriting[p.ID] = map[string]bool{}
+			}
+			inheriting[p.ID][u.Model] = true
+		}
+		m := model{p.ID, u.Model}
+		other := first[m]
+		if other == nil {
+			first[m] = u
+		}
+		const text = "the calls of model %q are counted together under all its names, but %s has a limit of %s, and %s of %s"
+		switch {
+		case other != nil && other.Limit != u.Limit:
+			doc.warn(u.path+".max_concurrency", text, short(u.Model), "upstream "+short(other.ID), limitText(other.Limit), "upstream "+short(u.ID), limitText(u.Limit))
+		case other == nil && p.Limit > 0 && p.Limit != u.Limit && doc.routed(p.ID):
+			doc.warn(u.path+".max_concurrency", text, short(u.Model), "provider "+short(p.ID), limitText(p.Limit), "upstream "+short(u.ID), limitText(u.Limit))
 		}
 	}
+	for _, p := range doc.providers {
+		if n := len(inheriting[p.ID]); p.Limit > 0 && n > 1 {
+			doc.warn(p.path+".max_concurrency", "the limit of %d holds for each of %d models, not for all of them together", p.Limit, n)
+		}
+	}
+}
+
+func limitText(n int) string {
+	if n == 0 {
+		return "none"
+	}
+	return strconv.Itoa(n)
 }
 
 // routed says whether a provider takes requests without an upstream: one that clients can name in front of a model, or that automatic routing

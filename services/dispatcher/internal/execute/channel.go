@@ -17,7 +17,7 @@ import (
 // never changed.
 type Channel struct {
 	ID             string // of the upstream or the provider
-	Circuit        string // name of its breaker and of its slots, among all channels
+	Circuit        string // name of its breaker, among all channels
 	Provider       string
 	Agent          string // name of the local agent that it is, in upper case; "" for a cloud provider or an upstream
 	Vendor         string // known vendor or dialect whose habits matter for errors, or ""
@@ -26,7 +26,7 @@ type Channel struct {
 	Key            string        // the one key of the channel; "" = no credentials
 	Pool           *keypool.Pool // the keys of its provider, when that has a pool; nil otherwise
 	Header         http.Header   // static request headers
-	Limit          int           // concurrent calls; 0 = unlimited
+	Limit          int           // of calls at the same time to one model, under whatever name; 0 = unlimited
 	Think          stream.Think
 	SessionHeader  string // "" = none
 	HeadersTimeout time.Duration
@@ -46,6 +46,7 @@ type Link struct {
 	Large      bool // serves requests that are too large for others (C-26)
 	NoImages   bool // it is known to take no images: they are replaced by a text (C-25)
 	NoEffort   bool // it is known not to think: reasoning_effort is left out
+	Counted    bool // another name of the model has a limit, for which the calls of this one count
 	LastResort bool // the last resort: it has no breaker, and may be called when the hop budget is used up
 }
 
@@ -57,8 +58,19 @@ func (l *Link) want() keypool.Want {
 	return keypool.AnyKey
 }
 
+// SlotID names what the calls of a model are counted under, whoever asks for it by whatever name.
+func SlotID(provider, model string) string { return provider + "/" + model }
+
 func (l *Link) candidate() slot.Candidate {
-	return slot.Candidate{ID: l.Channel.Circuit, Limit: l.Channel.Limit}
+	return slot.Candidate{ID: SlotID(l.Channel.Provider, l.Model), Limit: l.Channel.Limit, Counts: l.Counted}
+}
+
+// name is how log lines call the channel: an upstream by its id, a provider with the model that it is asked for.
+func (l *Link) name() string {
+	if l.Channel.ID == l.Channel.Provider {
+		return SlotID(l.Channel.Provider, l.Model)
+	}
+	return l.Channel.ID
 }
 
 // Chain is what may serve a request, in order of priority. Make it with NewChain.

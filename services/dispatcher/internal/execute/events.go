@@ -17,15 +17,10 @@ func (e *Executor) event(ctx context.Context, level slog.Level, event string, pa
 	telemetry.Event(ctx, e.Log, level, event, pairs...)
 }
 
-// load shows the slots of a channel as name and value of an event line.
-func (e *Executor) load(c *Channel) (name, value string) {
-	u := slot.Load{ID: c.ID, Limit: c.Limit}
-	for _, known := range e.Slots.Active() {
-		if known.ID == c.Circuit {
-			u.Active = known.Active
-		}
-	}
-	name, value, _ = strings.Cut(u.String(), "=")
+// load shows the slots of a link as name and value of an event line.
+func (e *Executor) load(l *Link) (name, value string) {
+	c := l.candidate()
+	name, value, _ = strings.Cut(slot.Load{ID: l.name(), Active: e.Slots.Count(c.ID), Limit: c.Limit}.String(), "=")
 	return name, value
 }
 
@@ -40,7 +35,7 @@ func (a *attempt) logAccepted(ctx context.Context) {
 	if !r.exec.Log.Enabled(ctx, slog.LevelInfo) {
 		return
 	}
-	name, value := r.exec.load(c)
+	name, value := r.exec.load(&a.link.Link)
 	r.exec.event(ctx, slog.LevelInfo, "accepted", "model", r.job.Request.Model, "upstream", c.ID, "provider", c.Provider, name, value)
 }
 
@@ -57,7 +52,7 @@ func (a *attempt) logEnd(ctx context.Context, v classify.Verdict) {
 	if !e.Log.Enabled(ctx, level) {
 		return
 	}
-	name, value := e.load(c)
+	name, value := e.load(&a.link.Link)
 	pairs := []any{"upstream", c.ID, "duration", time.Since(a.started).Round(time.Millisecond), "status", a.status, name, value}
 	if v.Reason != "" {
 		pairs = append(pairs, "reason", v.Reason)
@@ -68,7 +63,7 @@ func (a *attempt) logEnd(ctx context.Context, v classify.Verdict) {
 func (r *run) logRejected(ctx context.Context) {
 	pairs := []any{"model", r.job.Request.Model}
 	for i := range r.links {
-		name, value := r.exec.load(r.links[i].Channel)
+		name, value := r.exec.load(&r.links[i].Link)
 		pairs = append(pairs, name, value)
 	}
 	r.exec.event(ctx, slog.LevelWarn, "rejected 503 all upstreams busy", pairs...)

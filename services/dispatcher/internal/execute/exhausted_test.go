@@ -47,7 +47,7 @@ func TestBusyOrFailed(t *testing.T) {
 			bubble(t, map[string]handler{"a": reply("a"), "b": reply("b")}, func(w *world) {
 				t := w.t
 				for id := range strings.SplitSeq(tc.full, "") {
-					lease, _, err := w.slots.Acquire(t.Context(), []slot.Candidate{{ID: id, Limit: 1}}, nil)
+					lease, _, err := w.slots.Acquire(t.Context(), []slot.Candidate{{ID: execute.SlotID("p"+id, "real-"+id), Limit: 1}}, nil)
 					require.NoError(t, err)
 					defer lease.Release()
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // configured builds what serves each configured model. Channels are shared between models, patches are not.
-func configured(cfg Config) (map[string]*execute.Chain, error) {
+func configured(cfg Config, limited limits) (map[string]*execute.Chain, error) {
 	channels := map[string]*execute.Channel{}
 	for _, u := range cfg.Gateway.Upstreams {
 		p, _ := cfg.Gateway.Provider(u.Provider)
@@ -38,12 +38,28 @@ func configured(cfg Config) (map[string]*execute.Chain, error) {
 			if err != nil {
 				return nil, fmt.Errorf("reading the defaults of model %q at upstream %q: %w", m.Name, id, err)
 			}
-			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch})
+			counted := p.Limit > 0 || limited.has(p.ID, u.Model)
+			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch, Counted: counted})
 		}
 		all[m.Name] = execute.NewChain(links)
 	}
 	return all, nil
 }
+
+// limits are the models for which an upstream has a limit.
+type limits map[string]bool
+
+func limitsOf(upstreams []config.Upstream) limits {
+	l := limits{}
+	for _, u := range upstreams {
+		if u.Limit > 0 {
+			l[execute.SlotID(u.Provider, u.Model)] = true
+		}
+	}
+	return l
+}
+
+func (l limits) has(provider, model string) bool { return l[execute.SlotID(provider, model)] }
 
 // channel gives what an upstream and a route of one provider have in common.
 func channel(p config.Provider) *execute.Channel {

@@ -33,6 +33,7 @@ type Planner struct {
 	cfg        Config
 	configured map[string]*execute.Chain
 	places     map[string]*place // by provider
+	limited    limits
 	absent     absent
 	lacks      lacks
 }
@@ -52,9 +53,9 @@ type place struct {
 
 // New checks the patches of the configuration.
 func New(cfg Config) (*Planner, error) {
-	p := &Planner{cfg: cfg, places: map[string]*place{}}
+	p := &Planner{cfg: cfg, places: map[string]*place{}, limited: limitsOf(cfg.Gateway.Upstreams)}
 	var err error
-	if p.configured, err = configured(cfg); err != nil {
+	if p.configured, err = configured(cfg, p.limited); err != nil {
 		return nil, err
 	}
 	for _, provider := range cfg.Gateway.Providers {
@@ -87,7 +88,7 @@ func newPlace(cfg Config, p config.Provider) (*place, error) {
 	return &place{provider: p, channel: c, agent: c.Agent != "", fill: defaults, patch: patch, streamed: streamed, refuses: &atomic.Bool{}}, nil
 }
 
-// ProviderCircuit names the breaker and the slots of a provider, apart from those of upstreams.
+// ProviderCircuit names the breaker of a provider, apart from those of upstreams.
 func ProviderCircuit(provider string) string { return "provider:" + provider }
 
 // Plan gives the chain for a decision. The error is a *fault.Fault.

@@ -222,6 +222,7 @@ func (r *route) add(at *place, l execute.Link) {
 	if r.stream && !at.refuses.Load() {
 		l.Patch, l.Plain = at.streamed, at.patch
 	}
+	l.Counted = r.planner.limited.has(at.provider.ID, l.Model)
 	m, _ := r.book.Find(at.provider.ID, l.Model)
 	l.NoEffort = m.Cannot.Has(contract.FeatureThinking) || r.planner.lacks.is(at.provider.ID, l.Model, contract.FeatureThinking)
 	l.NoImages = r.decision.Needs.Has(contract.FeatureImages) && !r.decision.PinModel && m.Cannot.Has(contract.FeatureImages)

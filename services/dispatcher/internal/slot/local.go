@@ -48,7 +48,20 @@ func (l *Local) take(c Candidate) bool {
 func (l *Local) release(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.counts[id].Active--
+	u := l.counts[id]
+	if u.Active--; u.Active == 0 && len(l.counts) > maxIdle {
+		delete(l.counts, id)
+	}
+}
+
+// Count implements Acquirer.
+func (l *Local) Count(id string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if u := l.counts[id]; u != nil {
+		return u.Active
+	}
+	return 0
 }
 
 // Active implements Acquirer.

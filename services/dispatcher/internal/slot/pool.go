@@ -2,12 +2,13 @@ package slot
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 )
 
-// pool is the part of one limited upstream that belongs to this dispatcher. Callers leave their acquisitions and releases here; one worker at a
+// pool is the part of one limited ID that belongs to this dispatcher. Callers leave their acquisitions and releases here; one worker at a
 // time brings the store to the same state, and takes slots for all that wait by one swap. A release and an acquisition that meet need no
 // swap at all.
 type pool struct {
@@ -15,12 +16,13 @@ type pool struct {
 	id, key string
 
 	mu      sync.Mutex
-	limit   int
+	limit   int       // that the last caller brought
 	held    int       // slots that calls of this process use; only the worker adds to it, so it stays within stored
 	stored  int       // slots that the store has under our name; unknown when it may have lost them
 	until   time.Time // end of that lease
 	waiting []*waiter
 	working bool // a worker runs, or is on its way
+	givenUp bool // Shared has forgotten it
 
 	// The last known record. Only the worker uses it, and leave after the last worker.
 	record   record
@@ -31,16 +33,26 @@ type pool struct {
 
 // waiter is a caller that waits for a verdict. All but done is guarded by pool.mu.
 type waiter struct {
-	done chan struct{} // closed with the verdict
-	err  error         // nil: granted
-	gone bool          // the caller does not wait any more
+	limit int           // of all calls, its own included; 0 means none
+	done  chan struct{} // closed with the verdict
+	err   error         // nil: granted
+	gone  bool          // the caller does not wait any more
 }
 
-// acquire takes a slot. The error is ErrBusy, ErrClosed, the end of ctx, or the store's.
+// fits says whether the caller may get a slot while so many are in use.
+func (c *waiter) fits(used int) bool { return c.limit <= 0 || used < c.limit }
+
+var errGivenUp = errors.New("the pool was given up")
+
+// acquire takes a slot. The error is ErrBusy, ErrClosed, errGivenUp, the end of ctx, or the store's.
 func (p *pool) acquire(ctx context.Context, limit int) error {
+	c := &waiter{limit: limit, done: make(chan struct{})}
 	p.mu.Lock()
-	p.limit = limit
-	c := &waiter{done: make(chan struct{})}
+	if p.givenUp {
+		p.mu.Unlock()
+		return errGivenUp
+	}
+	p.limit = max(0, limit)
 	p.waiting = append(p.waiting, c)
 	idle := !p.working
 	p.working = true
@@ -119,13 +131,21 @@ func (p *pool) begin() bool {
 	return true
 }
 
+// end gives the pool up, unless it holds something or somebody waits.
+func (p *pool) end() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.givenUp = p.givenUp || !p.working && p.held == 0 && p.stored == 0 && len(p.waiting) == 0
+	return p.givenUp
+}
+
 // stop ends the work. Whoever waits gets err; told is how many did.
 func (p *pool) stop(err error) (told int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.working = false
 	told = len(p.waiting)
-	p.answer(told, 0, err)
+	p.answer(verdict{waiters: told}, err)
 	return told
 }
 
@@ -156,9 +176,24 @@ func (p *pool) settle(ctx context.Context) {
 
 // demand is what the worker has to bring about.
 type demand struct {
-	limit, held, stored int
-	waiters             int  // callers that wait
-	due                 bool // the lease must be renewed
+	held, stored int
+	waiting      []*waiter // callers that wait: the front of pool.waiting, which only the worker shortens; only limits may be read
+	due          bool      // the lease must be renewed
+}
+
+// grant says how many callers get a slot while others use some, besides those that are held.
+func (d *demand) grant(others int) (n int) {
+	for _, c := range d.waiting {
+		if c.fits(others + d.held + n) {
+			n++
+		}
+	}
+	return n
+}
+
+// verdict is what the store allows: of the first so many waiters, grant get a slot, while used are in use already.
+type verdict struct {
+	waiters, grant, used int
 }
 
 // wanted reads the demand. When there is none, the worker has lost its place and must end.
@@ -166,8 +201,8 @@ func (p *pool) wanted() (d demand, idle bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.dropGone()
-	d = demand{limit: p.limit, held: p.held, stored: p.stored, waiters: len(p.waiting), due: p.due(time.Now())}
-	if d.waiters == 0 && d.held == d.stored && !d.due {
+	d = demand{held: p.held, stored: p.stored, waiting: p.waiting, due: p.due(time.Now())}
+	if len(d.waiting) == 0 && d.held == d.stored && !d.due {
 		p.working = false
 		return d, true
 	}
@@ -181,7 +216,7 @@ func (p *pool) write(ctx context.Context, d demand) error {
 		if d.held == d.stored && !d.due { // there are only waiters
 			return sleep(ctx, wait)
 		}
-		d.waiters = 0
+		d.waiting = nil
 	}
 	for {
 		fresh := !p.known
@@ -189,15 +224,15 @@ func (p *pool) write(ctx context.Context, d demand) error {
 			return err
 		}
 		now := time.Now()
-		free := d.limit - p.record.others(p.shared.owner, now) - d.held
-		grant := min(max(free, 0), d.waiters)
-		if grant < d.waiters && !fresh {
+		others := p.record.others(p.shared.owner, now)
+		v := verdict{waiters: len(d.waiting), grant: d.grant(others), used: others + d.held}
+		if v.grant < v.waiters && !fresh {
 			p.known = false // somebody may have released: only a fresh record may say busy
 			continue
 		}
-		count := d.held + grant
+		count := d.held + v.grant
 		if count == d.stored && !d.due {
-			p.granted(d.waiters, grant, d.stored, time.Time{})
+			p.granted(v, d.stored, time.Time{})
 			return nil
 		}
 		until := now.Add(p.shared.ttl)
@@ -206,7 +241,7 @@ func (p *pool) write(ctx context.Context, d demand) error {
 			return err
 		}
 		if won {
-			p.granted(d.waiters, grant, count, until)
+			p.granted(v, count, until)
 			return nil
 		}
 	}
@@ -244,30 +279,29 @@ func (p *pool) swap(ctx context.Context, next record) (won bool, err error) {
 }
 
 // granted takes in what the store says now and answers the first waiters; zero until means that nothing was written.
-func (p *pool) granted(waiters, grant, stored int, until time.Time) {
+func (p *pool) granted(v verdict, stored int, until time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !until.IsZero() {
 		p.stored, p.until = stored, until
 	}
-	p.held += p.answer(waiters, grant, ErrBusy)
+	p.held += p.answer(v, ErrBusy)
 }
 
-// answer gives the first n callers their verdict: as many as grant get a slot, the rest err. It gives how many slots were taken; callers
-// that have gone take none.
-func (p *pool) answer(n, grant int, err error) (taken int) {
-	for _, c := range p.waiting[:n] {
+// answer gives the callers their verdict: a slot or err. It gives how many slots were taken; callers that have gone take none.
+func (p *pool) answer(v verdict, err error) (taken int) {
+	for _, c := range p.waiting[:v.waiters] {
 		switch {
 		case c.gone:
 			continue
-		case taken < grant:
+		case taken < v.grant && c.fits(v.used+taken):
 			taken++
 		default:
 			c.err = err
 		}
 		close(c.done)
 	}
-	p.waiting = append(p.waiting[:0], p.waiting[n:]...)
+	p.waiting = append(p.waiting[:0], p.waiting[v.waiters:]...)
 	return taken
 }
 

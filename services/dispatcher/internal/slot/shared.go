@@ -40,7 +40,7 @@ type Config struct {
 }
 
 // Shared hands out slots whose limits hold over all dispatchers that use the same store. Candidates without a limit are counted in this
-// process only. The slots of a dispatcher that dies come back when its leases expire.
+// process only, unless they count for others. The slots of a dispatcher that dies come back when its leases expire.
 type Shared struct {
 	kv    KV
 	owner string
@@ -84,21 +84,47 @@ func (s *Shared) Acquire(ctx context.Context, candidates []Candidate, skip func(
 		if skip != nil && skip(i) {
 			continue
 		}
-		if c.Limit <= 0 {
-			lease, _, err := s.unlimited.Acquire(ctx, candidates[i:i+1], nil)
-			return lease, i, err
+		err := errUncounted
+		if c.Limit > 0 || c.Counts {
+			err = s.acquire(ctx, c)
 		}
-		switch err := s.pool(c.ID).acquire(ctx, c.Limit); {
+		switch {
 		case err == nil:
 			return &Lease{from: s, id: c.ID}, i, nil
 		case errors.Is(err, ErrBusy):
 		case ctx.Err() != nil || errors.Is(err, ErrClosed):
 			return nil, -1, err
+		case c.Limit <= 0: // a store that can't be reached is no reason to refuse what has no limit
+			lease, _, err := s.unlimited.Acquire(ctx, candidates[i:i+1], nil)
+			return lease, i, err
 		default:
 			result = fmt.Errorf("acquiring a slot of %s: %w", c.ID, err)
 		}
 	}
 	return nil, -1, result
+}
+
+var errUncounted = errors.New("counted in this process only")
+
+// acquire takes a slot of a pool that is not being given up.
+func (s *Shared) acquire(ctx context.Context, c Candidate) error {
+	for {
+		if err := s.pool(c.ID).acquire(ctx, c.Limit); !errors.Is(err, errGivenUp) {
+			return err
+		}
+	}
+}
+
+// Count implements Acquirer.
+func (s *Shared) Count(id string) int {
+	s.mu.Lock()
+	p := s.pools[id]
+	s.mu.Unlock()
+	n := s.unlimited.Count(id)
+	if p != nil {
+		n += p.usage().Active
+	}
+	return n
 }
 
 // Active implements Acquirer.
@@ -180,9 +206,12 @@ func (s *Shared) run(ctx context.Context, next func() <-chan struct{}, lost <-ch
 		case p := <-s.work:
 			workers.Go(func() { p.settle(ctx) })
 		case <-beat.C:
-			for _, p := range s.all() {
+			all := s.all()
+			for _, p := range all {
 				if p.begin() {
 					workers.Go(func() { p.settle(ctx) })
+				} else if len(all) > maxIdle {
+					s.giveUp(p)
 				}
 			}
 		case <-lost: // what is held is written again; acquisitions wait for a moment, in which the others do the same
@@ -196,6 +225,15 @@ func (s *Shared) run(ctx context.Context, next func() <-chan struct{}, lost <-ch
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// giveUp forgets a pool that holds nothing.
+func (s *Shared) giveUp(p *pool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if p.end() {
+		delete(s.pools, p.id)
 	}
 }
 

@@ -13,10 +13,13 @@ var (
 	ErrClosed = errors.New("slots are closed")
 )
 
-// Candidate is an upstream that may serve a request.
+// Candidate is a place that may serve a request. Several may have the same ID: their calls are counted together, and each compares the sum with a
+// limit of its own.
 type Candidate struct {
 	ID    string
 	Limit int // of calls at the same time; 0 means that there is none
+	// Counts says that others with this ID may have a limit, for which the calls of one without count as well.
+	Counts bool
 }
 
 // Acquirer hands out slots. Implementations are safe for concurrent use.
@@ -27,7 +30,9 @@ type Acquirer interface {
 	// further down is taken in preference to it.
 	Acquire(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error)
 
-	// Active lists the upstreams that were acquired so far, in the order of their names.
+	// Count gives how many calls of this process run under an ID.
+	Count(id string) int
+	// Active lists what calls of this process run under, in the order of the IDs. What is idle may be among it.
 	Active() []Load
 }
 
@@ -36,11 +41,14 @@ var (
 	_ Acquirer = (*Shared)(nil)
 )
 
+// maxIdle bounds how many IDs without a call are kept: clients bring names of models.
+const maxIdle = 256
+
 // Load is the load of an upstream.
 type Load struct {
 	ID     string
 	Active int // calls of this process that run now
-	Limit  int // 0 means none
+	Limit  int // that it was compared with the last time; 0 means none
 }
 
 // String is the form for logs: active[id]=2/4, or active[id]=2/inf without a limit.

@@ -3,6 +3,7 @@ package slot_test
 import (
 	"context"
 	"log/slog"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -210,6 +211,10 @@ func TestStoreOutOfReach(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, index)
 		lease.Release()
+		lease, index, err = s.Acquire(t.Context(), append(one[:1:1], slot.Candidate{ID: "a", Counts: true}), nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, index)
+		lease.Release()
 
 		kv.Cut(false)
 		lease, _, err = s.Acquire(t.Context(), one, nil)
@@ -220,6 +225,31 @@ func TestStoreOutOfReach(t *testing.T) {
 		kv.Cut(false)
 		pass(slot.DefaultTTL / 3) // the heartbeat writes it
 		require.Equal(t, map[string]string{"slot.YQ": "{}"}, m.Values())
+		stop(t, s)
+	})
+}
+
+// pools that are idle are forgotten by the heartbeat when there are many, and come back as they were.
+func TestIdlePoolsAreForgotten(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var m slottest.Memory
+		s := start(t, m.Client(0), "first")
+		kept, _, err := s.Acquire(t.Context(), one, nil)
+		require.NoError(t, err)
+		for i := range 1000 {
+			l, _, err := s.Acquire(t.Context(), []slot.Candidate{{ID: strconv.Itoa(i), Limit: 1}}, nil)
+			require.NoError(t, err)
+			l.Release()
+		}
+		pass(slot.DefaultTTL)
+		require.Len(t, s.Active(), 1)
+		_, _, err = s.Acquire(t.Context(), one, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		kept.Release()
+		l, _, err := s.Acquire(t.Context(), []slot.Candidate{{ID: "7", Limit: 1}}, nil)
+		require.NoError(t, err)
+		l.Release()
 		stop(t, s)
 	})
 }

@@ -24,6 +24,8 @@ func Run(t *testing.T, acquirer func(t *testing.T) slot.Acquirer) {
 		"no limit is counted":            unlimitedIsCounted,
 		"released once":                  releasedOnce,
 		"released after a panic":         releasedAfterPanic,
+		"limits of their own":            limitsOfTheirOwn,
+		"idle ones are forgotten":        forgetsIdle,
 		"exact under concurrent callers": exact,
 		"exact under load and hang-up":   exactWithHangUps,
 	} {
@@ -127,6 +129,59 @@ func unlimitedIsCounted(t *testing.T, c slot.Acquirer) {
 		l.Release()
 	}
 	requireIdle(t, c)
+}
+
+// what several names stand for is counted once, and each name compares the sum with its own limit.
+func limitsOfTheirOwn(t *testing.T, c slot.Acquirer) {
+	t.Helper()
+	two, three, free := slot.Candidate{ID: "m", Limit: 2}, slot.Candidate{ID: "m", Limit: 3}, slot.Candidate{ID: "m", Counts: true}
+	full := func(candidates ...slot.Candidate) {
+		t.Helper()
+		_, _, err := c.Acquire(t.Context(), candidates, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+	}
+	var leases []*slot.Lease
+	take := func(want int, candidates ...slot.Candidate) {
+		t.Helper()
+		l, i := acquire(t, c, candidates...)
+		require.Equal(t, want, i)
+		leases = append(leases, l)
+	}
+	take(0, free)
+	take(0, two)
+	full(two)
+	take(1, two, three)
+	full(two, three)
+	take(2, two, three, free)
+	require.Equal(t, 4, c.Count("m"))
+	for i, l := range leases {
+		full(two)
+		require.Equal(t, 4-i, c.Count("m"))
+		if l.Release(); i == 2 {
+			break
+		}
+	}
+	take(0, two)
+	full(two)
+	for _, l := range leases {
+		l.Release()
+	}
+	requireIdle(t, c)
+	require.Zero(t, c.Count("m"))
+	require.Zero(t, c.Count("never heard of"))
+}
+
+// Clients bring names, so what is kept is bounded.
+func forgetsIdle(t *testing.T, c slot.Acquirer) {
+	t.Helper()
+	kept, _ := acquire(t, c, slot.Candidate{ID: "kept"})
+	for i := range 1000 {
+		l, _ := acquire(t, c, slot.Candidate{ID: strconv.Itoa(i)})
+		l.Release()
+	}
+	require.LessOrEqual(t, len(c.Active()), 300)
+	require.Equal(t, 1, c.Count("kept"))
+	kept.Release()
 }
 
 // exactly once.
@@ -276,6 +331,21 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 		}
 		requireNeverAbove(t, all...)
 		requireIdle(t, all...)
+	})
+	t.Run("calls without a limit count for other owners", func(t *testing.T) {
+		t.Parallel()
+		all := owners(t, 2)
+		free, two := []slot.Candidate{{ID: "m", Counts: true}}, []slot.Candidate{{ID: "m", Limit: 2}}
+		var leases []*slot.Lease
+		for range 3 {
+			l, _ := acquire(t, all[0], free...)
+			leases = append(leases, l)
+		}
+		_, _, err := all[1].Acquire(t.Context(), two, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+		leases[0].Release()
+		leases[1].Release()
+		requireSoon(t, all[1], two).Release()
 	})
 	t.Run("a lost swap is not busy", func(t *testing.T) {
 		t.Parallel()
