@@ -258,6 +258,32 @@ func TestCORS(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, g.do(http.MethodOptions, "/v1/models", nil).StatusCode, "without an origin it is a plain question")
 }
 
+// R-460, R-462: a page whose base URL ends in a slash can read why it is refused. Of what may be meant for the admin it reads nothing.
+func TestPagesReadWhyAPathIsRefused(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.ClientKeys, c.CORSOrigins = []string{clientKey}, []string{origin} })
+	ask := func(method, target string) answer {
+		return exchange(t, g.addr, method+" "+target+" HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nOrigin: "+origin+
+			"\r\nAccess-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: authorization\r\n\r\n", 1)[0]
+	}
+	for _, target := range []string{"/v1//chat/completions", "/v1/./models", "/v1/%6dodels", "http://x/v1//models"} {
+		a := ask(http.MethodOptions, target)
+		require.Equal(t, http.StatusNoContent, a.StatusCode, target)
+		require.Equal(t, "authorization", a.Header.Get("Access-Control-Allow-Headers"), target)
+		a = ask(http.MethodPost, target)
+		_, code := requireError(t, a, http.StatusBadRequest)
+		require.Equal(t, "invalid_path", code)
+		require.Equal(t, origin, a.Header.Get("Access-Control-Allow-Origin"), target)
+	}
+	for _, target := range []string{"/v1//admin/status", "/v1/%61dmin/status", "/v1%2Fadmin/status", "/v1/models/../admin/status", "//v1/models", `/v1/x\y/../admin`} {
+		for _, method := range []string{http.MethodOptions, http.MethodPost} {
+			a := ask(method, target)
+			require.Equal(t, http.StatusBadRequest, a.StatusCode, target)
+			require.Empty(t, a.Header.Get("Access-Control-Allow-Origin"), target)
+		}
+	}
+}
+
 // R-462: origins of any scheme, patterns of ports and hosts, the origin of pages that have none, and nothing that only looks alike.
 func TestOriginPatterns(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"fmt"
 	"log/slog"
+	"net/url"
 	"runtime/debug"
 	"strings"
 
@@ -36,9 +37,10 @@ func (a *API) Handle(ctx *fasthttp.RequestCtx) {
 
 // route finds the handler of a request and checks who calls. Nothing of the body is read before.
 func (a *API) route(x *exchange) error {
-	path, bad := pathOf(string(x.Request.Header.RequestURI()))
+	target := string(x.Request.Header.RequestURI())
+	path, bad := pathOf(target)
 	if bad != nil {
-		return bad
+		return a.badPath(x, target, bad)
 	}
 	if c := x.conn(); c != nil && c.Surplus() && path != "/healthz" && path != "/readyz" && path != "/metrics" {
 		return &fault.Fault{Kind: fault.Unavailable, Code: "too_many_connections", Message: "The gateway has too many connections", RetryAfter: retryAfter}
@@ -68,6 +70,22 @@ func (a *API) route(x *exchange) error {
 		return err
 	}
 	return handler(x)
+}
+
+// badPath refuses a path that is no route. A page may read why below /v1, as it may read a 404, but nothing of what may be meant for the
+// admin.
+func (a *API) badPath(x *exchange, target string, bad *fault.Fault) error {
+	path, _ := pathPart(target)
+	if read, err := url.PathUnescape(path); err == nil {
+		path = read
+	}
+	if !strings.HasPrefix(path, prefixV1) || strings.Contains(path, "/admin") {
+		return bad
+	}
+	if a.cors.mark(x.RequestCtx); x.IsOptions() {
+		return a.options(x)
+	}
+	return bad
 }
 
 // v1 serves the routes of clients. A preflight needs no key (HDR-08), nor does the look whether a gateway is there.
