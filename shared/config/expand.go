@@ -9,8 +9,8 @@ import (
 
 var variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// expanded gives text in which ${NAME} stands for an environment variable, whole or embedded, and ${NAME:-text} for text when the variable is unset
-// or empty. Without a text an unset variable is an error that names it (R-185, C-34). A "$" without a brace is itself. What a variable holds is not expanded again.
+// expanded gives text in which ${NAME} stands for an environment variable, whole or embedded, and ${NAME:-text} for text, which holds no
+// variable, when that is unset or empty. Without a text an unset variable is an error that names it (R-185, C-34). A "$" without a brace is itself. What a variable holds is not expanded again.
 func (n node) expanded() (string, bool) {
 	s, ok := n.text()
 	if !ok || n.literal {
@@ -27,6 +27,10 @@ func (n node) expanded() (string, bool) {
 		name, otherwise, optional := strings.Cut(name, ":-")
 		if !closed || !variable.MatchString(name) {
 			n.fail("has ${ without the name of a variable and a closing brace") // shows nothing: it may be part of a secret
+			return "", false
+		}
+		if strings.Contains(otherwise, "${") { // its brace ends the outer one, and the rest would become part of the value
+			n.fail("has a variable in the text after :-, which is taken as it is")
 			return "", false
 		}
 		value, set := n.r.lookup(name)

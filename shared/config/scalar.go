@@ -11,6 +11,8 @@ import (
 	"unicode"
 
 	"go.yaml.in/yaml/v3"
+
+	"hydrallm/shared/contract"
 )
 
 // text gives a scalar as it is written: words that YAML takes for numbers or booleans are fine where text is wanted.
@@ -53,8 +55,11 @@ func text(p *string) kind {
 func name(p *string) kind {
 	return kind{name: "text", read: func(n node) {
 		text(p).read(n)
-		if n.Kind == yaml.ScalarNode && strings.TrimSpace(n.Value) == "" {
+		switch size := len(strings.TrimSpace(n.Value)); {
+		case n.Kind == yaml.ScalarNode && size == 0:
 			n.fail("must not be empty")
+		case size > contract.MaxName:
+			n.fail("must not be longer than %d bytes (got %d): no request could name it", contract.MaxName, size)
 		}
 	}}
 }

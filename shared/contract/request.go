@@ -62,6 +62,9 @@ type Request struct {
 	Web             Web
 }
 
+// MaxName bounds a name that a client sends, such as that of a model or of a session, in bytes: they travel in message headers.
+const MaxName = 512
+
 // Principals that are no client key.
 const (
 	PrincipalAnonymous = "anonymous" // the gateway has no client keys

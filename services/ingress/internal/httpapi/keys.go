@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"hydrallm/services/ingress/internal/upload"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
@@ -111,7 +112,7 @@ func (s *newKeysScan) member() {
 		switch {
 		case !ok:
 			s.fail(name, openai.CodeInvalidType, "'provider' must be a string")
-		case len(text) > maxName:
+		case len(text) > contract.MaxName:
 			s.fail(name, openai.CodeInvalidValue, "'provider' is too long")
 		}
 	case "keys":

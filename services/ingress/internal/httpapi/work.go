@@ -20,8 +20,7 @@ import (
 
 const (
 	retryAfter = time.Second // after which it makes sense to come back
-	maxName    = 512         // bytes of a model name or an id; they travel in message headers
-	maxURL     = 4096        // bytes of web_fetch, which travels there too
+	maxURL     = 4096        // bytes of web_fetch, which travels in message headers
 )
 
 // work hands a request to the pipeline and gives back its answer.
@@ -70,11 +69,11 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 		return nil, err
 	}
 	switch {
-	case len(req.Model) > maxName:
+	case len(req.Model) > contract.MaxName:
 		return nil, tooLong("model")
-	case len(req.SessionID) > maxName:
+	case len(req.SessionID) > contract.MaxName:
 		return nil, tooLong("session_id")
-	case len(req.ForkFrom) > maxName:
+	case len(req.ForkFrom) > contract.MaxName:
 		return nil, tooLong("fork_from")
 	case len(req.Web.Fetch) > maxURL:
 		return nil, tooLong("web_fetch")
