@@ -449,6 +449,8 @@ func TestStrangeAnswers(t *testing.T) {
 		"JSON where SSE is asked": {streamBody, label("application/json", whole), `"content":"odd"`},
 		"SSE where JSON is asked": {plainBody, events(delta(`{"content":"od"}`), delta(`{"content":"d"}`), stop, doneEvent), `"content":"odd"`},
 		"SSE as JSON":             {streamBody, label("application/json", delta(`{"content":"odd"}`)+stop+doneEvent), "odd"},
+		"a piece of a stream":     {plainBody, label("application/json", strings.ReplaceAll(whole, `"message"`, `"delta"`)), `"message":{"role":"assistant","content":"odd"},"finish_reason":"stop"`},
+		"half of such a stream":   {plainBody, label("application/json", `{"choices":[{"index":0,"delta":{"content":"odd"},"finish_reason":null}]}`), `"b"`},
 		"redirect": {plainBody, func(w http.ResponseWriter, r *http.Request, _ int) {
 			http.Redirect(w, r, "http://b/", http.StatusFound)
 		}, `"b"`},

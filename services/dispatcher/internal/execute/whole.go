@@ -73,6 +73,16 @@ func ordinary(c *answer.Chunk) bool {
 
 // deliver sends a whole answer, repaired.
 func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify.Verdict {
+	if !o.streams() && !c.Plain { // a piece of a stream, which has no message for a client to read
+		all := stream.NewCollector(a.options(o))
+		if _, err := all.Take(c); err != nil {
+			return classify.Ended(err)
+		}
+		var err error
+		if c, err = all.Whole(); err != nil {
+			return classify.Ended(err)
+		}
+	}
 	out := o.request.Answer(a.disclosure())
 	if !o.streams() {
 		stream.Repair(c, a.options(o))
