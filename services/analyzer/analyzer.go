@@ -121,7 +121,7 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 	decision, err := r.decide(w.Request)
 	if err != nil {
 		f := fault.From(err)
-		if err := r.analyzer.refuse(ctx, w, f); err != nil {
+		if err := w.Refuse(ctx, f); err != nil {
 			w.Retry(retryPause)
 			return endRetry, err
 		}
@@ -167,7 +167,7 @@ func (a *Analyzer) giveUp(ctx context.Context, w *bus.Work) error {
 	reason := fmt.Sprintf("given up after %d deliveries", w.Delivery-1)
 	return errors.Join(
 		errors.New(reason),
-		a.refuse(ctx, w, fault.New(fault.Internal, "Internal server error")),
+		w.Refuse(ctx, fault.New(fault.Internal, "Internal server error")),
 		w.Dead(ctx, topology.Analyzer, reason),
 		w.Discard(ctx),
 	)

@@ -17,6 +17,7 @@ import (
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/services/dispatcher/internal/systemcontext"
 	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
@@ -93,6 +94,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.secrets = newSecrets(cfg.Gateway)
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
+	d.exec.Turns, d.exec.Front = turns{b}, systemcontext.New(cfg.Gateway).Message
 	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
 	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))
 	return d, nil

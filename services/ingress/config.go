@@ -99,13 +99,12 @@ func (c *Config) sealer() func(plain []byte, context string) ([]byte, error) {
 	return func(plain []byte, context string) ([]byte, error) { return seal.Seal(c.AdminKey, plain, context) }
 }
 
-// FromGateway takes what an ingress needs from the configuration of the gateway. No service of this version has anything to do in the optional
-// stages, so that no request is sent there.
+// FromGateway takes what an ingress needs from the configuration of the gateway. Of the optional stages, this version has that of sessions.
 func FromGateway(g *config.Config) Config {
 	c := Config{
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
-		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Automatic: g.Automatic(),
+		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession}, Automatic: g.Automatic(),
 	}
 	for _, k := range g.Server.ClientKeys {
 		c.ClientKeys = append(c.ClientKeys, k.Reveal())

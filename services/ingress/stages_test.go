@@ -121,16 +121,59 @@ func TestWhatStagesWantToKnow(t *testing.T) {
 		requireError(t, a, http.StatusBadRequest)
 		require.Contains(t, a.body, `'`+field+`' must be`)
 	}
-	for field, size := range map[string]int{"session_id": 513, "fork_from": 513, "web_fetch": 4097} {
-		a := g.chat(`{"model":"m","` + field + `":"` + strings.Repeat("x", size) + `","messages":[{"role":"user","content":"hi"}]}`)
+	for field, size := range map[string]int{"fork_from": 513, "web_fetch": 4097} {
+		a := g.chat(`{"model":"m","session_id":"s","` + field + `":"` + strings.Repeat("x", size) + `","messages":[{"role":"user","content":"hi"}]}`)
 		requireError(t, a, http.StatusBadRequest)
 		require.Contains(t, a.body, `'`+field+`' is too long`)
 	}
 	// The longest that all of it may be, in characters that need the most room.
 	long := func(n int) string { return strings.Repeat(`\u0001`, n) }
-	body = `{"model":"` + long(512) + `","session_id":"` + long(512) + `","fork_from":"` + long(512) + `","web_fetch":"` + long(4096) + `","messages":[{"role":"user","content":"hi"}]}`
+	body = `{"model":"` + long(512) + `","session_id":"` + strings.Repeat("x", 128) + `","fork_from":"` + long(512) + `","web_fetch":"` + long(4096) + `","messages":[{"role":"user","content":"hi"}]}`
 	require.Equal(t, http.StatusOK, g.chat(body).StatusCode)
 	require.Len(t, await.Value(t, got).Web.Fetch, 4096)
+}
+
+// R-500: the id of a session comes in the body or in a header and may hold nothing that means something to whoever carries it. Every answer tells it.
+func TestSessionIDs(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.Stages = []contract.Stage{session} })
+	got := g.envelopes()
+	const user = `"messages":[{"role":"user","content":"hi"}]`
+	ask := func(body, header string) answer {
+		if header == "" {
+			return g.chat(body)
+		}
+		return g.chat(body, "X-Session-Id", header)
+	}
+	for _, id := range []string{"s", "A-1_b.c:d", "ses_01ARZ3NDEKTSV4RRFFQ69G5FAV", strings.Repeat("x", 128)} {
+		for name, a := range map[string]answer{
+			"body": ask(`{"session_id":"`+id+`",`+user+`}`, ""), "header": ask(`{`+user+`}`, id), "both": ask(`{"session_id":"`+id+`",`+user+`}`, id),
+		} {
+			require.Equal(t, http.StatusOK, a.StatusCode, name)
+			require.Equal(t, id, a.Header.Get("X-Session-Id"), name)
+			r := await.Value(t, got)
+			require.Equal(t, id, r.SessionID, name)
+			require.Equal(t, session, r.Slip[0], name)
+		}
+	}
+	for _, id := range []string{
+		"-a", ".", "..", "../../etc", "a/b", "a b", "a ", "한국", "a*", ">", "%", "%2F", "x' OR '1'='1", `a\u0000`, `a\r\nX-Evil: 1`, `\u0001`, strings.Repeat("x", 129),
+		strings.Repeat("a", 10240),
+	} {
+		a := ask(`{"session_id":"`+id+`",`+user+`}`, "")
+		requireError(t, a, http.StatusBadRequest)
+		require.Empty(t, a.Header.Get("X-Session-Id"), id)
+		require.Empty(t, a.Header.Get("X-Evil"), id)
+	}
+	for _, tt := range [][2]string{{`{"session_id":"a",` + user + `}`, "b"}, {`{` + user + `}`, "a/b"}, {`{"fork_from":"m",` + user + `}`, ""}} {
+		requireError(t, ask(tt[0], tt[1]), http.StatusBadRequest)
+	}
+	for _, body := range []string{`{` + user + `}`, `{"session_id":null,` + user + `}`, `{"session_id":"",` + user + `}`} {
+		a := ask(body, "")
+		require.Equal(t, http.StatusOK, a.StatusCode)
+		require.Empty(t, a.Header.Get("X-Session-Id"))
+		require.NotEqual(t, session, await.Value(t, got).Slip[0])
+	}
 }
 
 // R-405

@@ -23,10 +23,11 @@ const writeLimit = 20 * time.Second
 
 // writer stores batches of facts.
 type writer struct {
-	store   *store.Store
-	dead    func(ctx context.Context, stage string, f bus.Fact, reason string) error
-	log     *slog.Logger
-	metrics *metrics
+	store    *store.Store
+	sessions *sessions
+	dead     func(ctx context.Context, stage string, f bus.Fact, reason string) error
+	log      *slog.Logger
+	metrics  *metrics
 }
 
 // row is one statement of a fact: a message holds one per line.
@@ -39,6 +40,7 @@ type row[T any] struct {
 type batch struct {
 	usage  []row[contract.RequestRecord]
 	logs   []row[contract.Log]
+	turns  []row[contract.Turn]
 	poison []poison
 }
 
@@ -64,7 +66,24 @@ func (w *writer) write(ctx context.Context, facts []bus.Fact) error {
 	if refused, err = recordAll(ctx, w, kindLog, b.logs, w.store.RecordLogs); err != nil {
 		return err
 	}
+	b.poison = append(b.poison, refused...)
+	if refused, err = recordAll(ctx, w, kindTurn, b.turns, w.recordTurns); err != nil {
+		return err
+	}
 	return w.bury(ctx, facts, append(b.poison, refused...))
+}
+
+// recordTurns stores turns. An answer to a question that is a fact itself comes after that one, wherever it is.
+func (w *writer) recordTurns(ctx context.Context, turns []contract.Turn) (int, error) {
+	for _, t := range turns {
+		if t.Unsaved || t.Kind == contract.TurnAsked {
+			if _, err := w.sessions.catchUp(ctx, t.Session); err != nil {
+				return 0, err
+			}
+		}
+	}
+	_, err := w.store.ApplyTurns(ctx, turns)
+	return len(turns), err
 }
 
 // decode reads every part it can.
@@ -77,6 +96,8 @@ func decode(facts []bus.Fact) batch {
 			b.addUsage(i, f.Data)
 		case strings.HasPrefix(f.Subject, logPrefix):
 			b.addLog(i, f.Data)
+		case subject.IsTurn(f.Subject):
+			b.addTurn(i, f)
 		default:
 			b.poison = append(b.poison, poison{fact: i, kind: kindUnknown, reason: "nothing stores facts of this subject"})
 		}
@@ -117,6 +138,15 @@ func (b *batch) addLog(fact int, data []byte) {
 		}
 		b.logs = append(b.logs, row[contract.Log]{l, fact})
 	}
+}
+
+func (b *batch) addTurn(fact int, f *bus.Fact) {
+	t, err := readTurn(*f)
+	if err != nil {
+		b.poison = append(b.poison, poison{fact: fact, kind: kindTurn, reason: "it is not a turn of a session"})
+		return
+	}
+	b.turns = append(b.turns, row[contract.Turn]{t, fact})
 }
 
 // recordAll stores the rows of one kind in one transaction; if the database refuses the content of one, each on its own.

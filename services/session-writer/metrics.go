@@ -11,6 +11,7 @@ import (
 const (
 	kindUsage   = "usage"
 	kindLog     = "log"
+	kindTurn    = "turn"
 	kindUnknown = "unknown"
 )
 
@@ -21,6 +22,7 @@ type metrics struct {
 	batch     prometheus.Histogram
 	seconds   *prometheus.HistogramVec // by kind
 	pruned    *prometheus.CounterVec   // by table
+	requests  *prometheus.CounterVec   // by end
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -32,10 +34,12 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return c
 	}
 	m := &metrics{
-		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog),
+		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog, kindTurn),
 		repeated:  counter("facts_repeated_total", "Facts that were stored already when they came.", "kind", kindUsage, kindLog),
-		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindUnknown),
-		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "daily_usage"),
+		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindTurn, kindUnknown),
+		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "daily_usage", "sessions"),
+		requests: counter("requests_total", "Requests with a session, by what became of them.", "end",
+			endAssembled, endUnstored, endRefused, endRetried, endPoison),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "hydrallm", Subsystem: "session_writer", Name: "batch_facts", Help: "Messages handled together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
@@ -45,11 +49,11 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"kind"}),
 	}
-	for _, kind := range []string{kindUsage, kindLog} {
+	for _, kind := range []string{kindUsage, kindLog, kindTurn} {
 		m.seconds.WithLabelValues(kind) // shown as 0 from the start
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.batch, m.seconds} {
+	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.batch, m.seconds} {
 		errs = append(errs, reg.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -1,7 +1,8 @@
-// Package sessionwriter is the service that owns the database. It stores the facts of the pipeline and answers the queries of the others.
+// Package sessionwriter is the service that owns the database. It stores the facts of the pipeline, answers the queries of the others, and is a stage on
+// the way of requests with a session: it loads the history, saves the question and puts the prompt together.
 //
 // Facts wait in their stream until they are stored: a batch is acknowledged after its transaction, and storing is idempotent, so neither a
-// crash nor a redelivery loses or doubles one. A request never waits for this service.
+// crash nor a redelivery loses or doubles one. A request without a session never waits for this service.
 package sessionwriter
 
 import (
@@ -29,6 +30,9 @@ type Config struct {
 	Database string        // "sqlite:" and a path, or a postgres:// URL
 	MaxBatch int           // most facts stored together; 0 = 64
 	MaxWait  time.Duration // longest wait to fill a batch; 0 = 100ms
+
+	RetentionDays int // sessions that were not used for so long are removed; 0 = never
+	MaxSessions   int // of more than this, those that were not used for longest are removed; 0 = no limit
 }
 
 const (
@@ -88,7 +92,10 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {
-	return New(Config{ID: p.ID, Version: p.Version, Database: p.Config.Sessions.Database.Reveal()}, p.Bus, p.Log, p.Metrics)
+	c := p.Config.Sessions
+	return New(Config{
+		ID: p.ID, Version: p.Version, Database: c.Database.Reveal(), RetentionDays: c.RetentionDays, MaxSessions: c.MaxSessions,
+	}, p.Bus, p.Log, p.Metrics)
 }
 
 func (s *Service) begin(ctx context.Context, r *run) error {
@@ -98,26 +105,41 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.store, r.cancel = db, cancel
-	w := &writer{store: r.store, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
+	all := &sessions{store: db, facts: s.bus, log: s.log}
+	w := &writer{store: db, sessions: all, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
 	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
 	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
 	r.facts, err = s.bus.ConsumeFacts(ctx, facts, func(_ context.Context, batch []bus.Fact) error { return w.write(work, batch) })
 	if err != nil {
 		return err
 	}
-	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(r.store)}
+	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all)}
 	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}
-	r.wg.Go(func() { keepPruned(work, r.store, store.DefaultRetention, s.log, s.metrics) })
+	turns := &stage{sessions: all, log: s.log, metrics: s.metrics}
+	if r.work, err = s.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Session, MaxInFlight: maxInFlight}, turns.handle); err != nil {
+		return err
+	}
+	r.wg.Go(func() { keepPruned(work, db, s.cfg.retention(), s.log, s.metrics) })
 	return nil
 }
+
+// retention says how much is kept.
+func (c Config) retention() store.Retention {
+	r := store.DefaultRetention
+	r.Sessions = store.SessionLimit{Age: time.Duration(c.RetentionDays) * day, Count: c.MaxSessions}
+	return r
+}
+
+const day = 24 * time.Hour
 
 // run is what exists between Start and Stop.
 type run struct {
 	store   *store.Store
 	facts   *bus.FactConsumer
 	queries *bus.Service
+	work    *bus.Consumer
 	cancel  context.CancelFunc // of everything that works for this run
 	wg      sync.WaitGroup
 }
@@ -128,7 +150,7 @@ func (s *Service) end(ctx context.Context, r *run) error {
 	}
 	release := context.AfterFunc(ctx, r.cancel)
 	defer release()
-	err := errors.Join(r.facts.Stop(ctx), r.queries.Stop(ctx))
+	err := errors.Join(r.work.Stop(ctx), r.facts.Stop(ctx), r.queries.Stop(ctx))
 	r.cancel()
 	r.wg.Wait()
 	return errors.Join(err, r.store.Close())

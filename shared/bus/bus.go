@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -51,6 +52,7 @@ type Bus struct {
 
 	maxInline int // largest body that travels inside a message
 
+	facts   atomic.Pointer[jetstream.Stream] // nil until it is needed
 	control control
 }
 

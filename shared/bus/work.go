@@ -428,7 +428,9 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	select {
 	case <-done:
 	case <-ctx.Done():
-		err = fmt.Errorf("stopping consumer %s: %d requests cut off: %w", c.cfg.Consumer, c.InFlight(), ctx.Err())
+		if n := c.InFlight(); n > 0 {
+			err = fmt.Errorf("stopping consumer %s: %d requests cut off: %w", c.cfg.Consumer, n, ctx.Err())
+		}
 		c.cancel(ErrStopping)
 		<-done
 	}

@@ -233,8 +233,8 @@ var warningCases = map[string]struct {
 	"no effect yet": {
 		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  max_chars: 3\nmodels: [{name: m, upstreams: [], pipeline: true}]",
 		[]string{
-			"1: server.locale: has no effect yet", "1: server.tool_install: has no effect yet", "3: sessions.max_sessions: has no effect yet", "5: web: has no effect yet",
-			"8: models[0].pipeline: has no effect yet", `8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
+			"1: server.tool_install: has no effect yet", "5: web: has no effect yet",
+			`8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
 		},
 	},
 	"an alias of itself":  {"server: {host: localhost}\nrouting:\n  aliases:\n    a: a", []string{"4: routing.aliases.a: leads in a circle: a -> a"}},

@@ -32,7 +32,7 @@ func (m *modelEntry) settings() []setting {
 		key("patch", patch(&m.Patch), "{}", "merged last, see [patches](#patches)"),
 		key("defaults", defaults(&m.Defaults), "{}", "win over the upstream's, see [defaults](#defaults)"),
 		key("pipeline", boolean(&m.Pipeline), "false", "`true`: system block, sessions and text from the web apply to this model as they do to "+
-			"automatic routing").idle(),
+			"automatic routing"),
 	}
 }
 

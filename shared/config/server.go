@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	_ "time/tzdata" // images have none
 )
 
 // Server is the client's side: where the gateway listens and whom it lets in.
@@ -25,6 +26,7 @@ type Server struct {
 	MaxConns     int // client connections at the same time; 0 = unlimited
 	ToolInstall  bool
 	Locale       string // en | ko
+	TimeZone     string // of dates in prompts; "" = that of the process
 }
 
 const portWithoutFile = 8000 // C-01
@@ -57,8 +59,34 @@ func (s *Server) settings() []setting {
 		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running answers may go on after that"),
 		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions").idle(),
 		key("locale", oneOf(&s.Locale, "en", "ko"), "en", "language of the blocks that are put into prompts, and of `/ui` at first").
-			env("LOCALE").live().idle(),
+			env("LOCALE").live(),
+		key("time_zone", kind{name: "name of a time zone", expands: true, read: s.readZone}, "", "of dates in prompts, such as `Asia/Seoul`. Empty: the one of the "+
+			"process, which the variable `TZ` sets").env("TIME_ZONE"),
 	}
+}
+
+func (s *Server) readZone(n node) {
+	text, ok := n.expanded()
+	if !ok {
+		return
+	}
+	if _, err := time.LoadLocation(text); err != nil {
+		n.fail("must be the name of a time zone, such as UTC or Asia/Seoul (got %s)", n.shown())
+		return
+	}
+	s.TimeZone = text
+}
+
+// Zone is the time zone of dates in prompts.
+func (s Server) Zone() *time.Location {
+	if s.TimeZone == "" {
+		return time.Local
+	}
+	zone, err := time.LoadLocation(s.TimeZone)
+	if err != nil { // it was there when the configuration was read
+		return time.Local
+	}
+	return zone
 }
 
 // Bind is the address to listen on.

@@ -14,6 +14,7 @@ type Sessions struct {
 	RecentWindow     int    // messages (R-308)
 	RetentionDays    int    // 1 to 365 (R-315)
 	MaxSessions      int    // 0 = no limit
+	SystemContext    bool   // prompts begin with the block of R-055
 }
 
 func (s *Sessions) settings() []setting {
@@ -24,9 +25,11 @@ func (s *Sessions) settings() []setting {
 			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD").idle(),
 		key("recent_window", integer(&s.RecentWindow, 1, math.MaxInt32), "4", "newest messages that are never summarised").env("SESSION_RECENT_WINDOW").idle(),
 		key("retention_days", integer(&s.RetentionDays, 1, 365), "30", "sessions that were not used for so long are deleted").
-			env("SESSION_RETENTION_DAYS").live().idle(),
+			env("SESSION_RETENTION_DAYS"),
 		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",
-			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS").idle(),
+			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS"),
+		key("system_context", boolean(&s.SystemContext), "true", "routed requests, those of a session, and those for models with `pipeline: true` begin with a "+
+			"system message that tells the date and how far sources may be trusted"),
 	}
 }
 

@@ -59,6 +59,7 @@ type Request struct {
 	SessionID       string
 	ForkFrom        string
 	CompressContext *bool // nil = the setting
+	NoHistory       bool  // the session has not been read, and the question not been saved: the database could not be had
 	Web             Web
 }
 
@@ -80,6 +81,9 @@ type Traits struct {
 	Tools    bool  // the client offers tools
 	UserText bool  // the last message is the user's and holds text
 }
+
+// WebContextName is the name of the system message that holds text from the web.
+const WebContextName = "web_context"
 
 // Web is what a client wants from the web.
 type Web struct {
@@ -177,6 +181,7 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendText(dst, "session_id", r.SessionID)
 	dst = appendText(dst, "fork_from", r.ForkFrom)
 	dst = appendGiven(dst, "compress_context", r.CompressContext)
+	dst = appendTrue(dst, "no_history", r.NoHistory)
 	dst = appendTrue(dst, "has_search", r.Web.Search)
 	dst = appendText(dst, "web_fetch", r.Web.Fetch)
 	dst = appendGiven(dst, "auto_web_fetch", r.Web.Auto)
@@ -319,6 +324,8 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readText(&r.ForkFrom, value)
 	case "compress_context":
 		return readGiven(&r.CompressContext, value)
+	case "no_history":
+		return readBool(&r.NoHistory, value)
 	case "has_search":
 		return readBool(&r.Web.Search, value)
 	case "web_fetch":

@@ -7,13 +7,14 @@ type Rewrite struct {
 	Model    string // name of the model at the upstream; "" keeps the client's
 	Defaults *Patch // members that the client may set itself (R-447); may be nil
 	Patch    *Patch // applied last; may be nil
+	Front    []byte // a message to be put before all others; nil = none
 }
 
 // AppendUpstream appends the body for an upstream to dst. The members keep the client's order and, where nothing changes them, their exact
 // bytes. The model is replaced, the fields of the gateway are dropped (R-027), a prompt becomes a message (R-025), empty arguments of tool
 // calls in the history become "{}" (TOOL-07), then what the client left out is filled in and the patch is merged in (R-182). Equal input gives equal bytes (REQ-04).
 func (r *Request) AppendUpstream(dst []byte, w Rewrite) []byte {
-	u := upstreamBody{Request: r, model: w.Model, defaults: w.Defaults, patch: w.Patch, c: rawjson.Copy(dst, r.body)}
+	u := upstreamBody{Request: r, model: w.Model, defaults: w.Defaults, patch: w.Patch, front: w.Front, c: rawjson.Copy(dst, r.body)}
 	return u.build()
 }
 
@@ -23,6 +24,7 @@ type upstreamBody struct {
 	model    string
 	defaults *Patch
 	patch    *Patch
+	front    []byte
 	c        rawjson.Copier
 }
 
@@ -154,6 +156,11 @@ func (u *upstreamBody) member(m *member) {
 			*out = u.appendPrompt(*out)
 			return
 		}
+		if len(u.front) > 0 {
+			begin := m.value.Start + 1 // behind the bracket; there is a message, so that a comma is right
+			out := u.c.Edit(begin, begin)
+			*out = append(append(*out, u.front...), ',')
+		}
 		for _, empty := range u.emptyArgs {
 			out := u.c.Edit(empty.Start, empty.End)
 			*out = append(*out, `"{}"`...)
@@ -164,7 +171,11 @@ func (u *upstreamBody) member(m *member) {
 
 // appendPrompt appends the messages that stand for a prompt (R-025).
 func (u *upstreamBody) appendPrompt(dst []byte) []byte {
-	dst = append(dst, `[{"role":"user","content":`...)
+	dst = append(dst, '[')
+	if len(u.front) > 0 {
+		dst = append(append(dst, u.front...), ',')
+	}
+	dst = append(dst, `{"role":"user","content":`...)
 	dst = append(dst, u.Prompt.Of(u.body)...)
 	return append(dst, `}]`...)
 }

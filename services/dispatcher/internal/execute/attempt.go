@@ -197,7 +197,7 @@ func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer
 // build prepares the request for the link, from the client's body each time.
 func (a *attempt) build(ctx context.Context) upstream.Call {
 	c := a.link.Channel
-	body := a.run.op.appendUpstream(nil, openai.Rewrite{Model: a.link.Model, Defaults: a.link.Defaults, Patch: a.link.Patch})
+	body := a.run.op.appendUpstream(nil, openai.Rewrite{Model: a.link.Model, Defaults: a.link.Defaults, Patch: a.link.Patch, Front: a.run.front})
 	if a.link.NoImages {
 		body, a.omitted = compat.WithoutImages(body)
 	}
@@ -255,6 +255,7 @@ func (a *attempt) head(contentType string) contract.Head {
 	if a.omitted > 0 {
 		head.Header = append(head.Header, [2]string{"X-Gateway-Warning", omittedWarning})
 	}
+	head.Header = a.run.withSession(head.Header)
 	return head
 }
 

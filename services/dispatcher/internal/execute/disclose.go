@@ -58,6 +58,9 @@ func (a *attempt) options(o chat) stream.Options {
 
 // disclosure tells the client of a routed request who really answered: the model echoes what it sent, the usage has the facts (R-033, C-07).
 func (a *attempt) disclosure() (d surface.Disclosure) {
+	if a.run.inSession() {
+		d.Session = a.run.job.Request.SessionID
+	}
 	if !a.routed() {
 		return d
 	}

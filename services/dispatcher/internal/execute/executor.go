@@ -64,10 +64,13 @@ type Executor struct {
 	Breakers  Breakers
 	Slots     slot.Acquirer
 	Dialogues Dialogues
-	Limits    Limits
-	Secrets   Secrets
-	Log       *slog.Logger
-	Metrics   *Metrics
+	Turns     Turns
+	// Front gives the message that the prompt of a request begins with at a time; nil = none.
+	Front   func(r *contract.Request, at time.Time) []byte
+	Limits  Limits
+	Secrets Secrets
+	Log     *slog.Logger
+	Metrics *Metrics
 }
 
 // Job is one request to run.

@@ -81,7 +81,7 @@ func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 	if n := len(r.record.Attempts); n > 0 {
 		head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", strconv.Itoa(n)})
 	}
-	head.Header = withPassed(head.Header, r.passed)
+	head.Header = withPassed(r.withSession(head.Header), r.passed)
 	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.WithoutCancel(ctx), surface.ErrorsOf(r.job.Request.Surface).AppendBody(nil, f))); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
 )
@@ -63,6 +64,7 @@ type relay struct {
 	answer  surface.Answer
 	gate    *gate
 	out     []byte // of the event at hand
+	turn    transcript
 
 	begun      bool        // content came
 	idleTimer  *time.Timer // while more of it is waited for
@@ -77,6 +79,9 @@ func (o chat) relay(ctx context.Context, a *attempt, resp *dialect.Response) cla
 	s := &relay{
 		attempt: a, resp: resp.Response, source: resp.Source(&room.events, &room.chunks), filter: stream.NewFilter(a.options(o)),
 		answer: o.request.Answer(a.disclosure()), out: room.out, graceLeft: grace,
+	}
+	if a.run.inSession() {
+		s.turn.said = &stream.Transcript{}
 	}
 	verdict := s.run(ctx)
 	if room.out = s.out; verdict.Class == classify.Success {
@@ -128,6 +133,7 @@ func (a *attempt) eventVerdict(resp *upstream.Response, problem []byte) (v class
 
 // write passes the output of one event on, together with what is ready right behind it.
 func (s *relay) write(step stream.Step) error {
+	s.turn.take(step.Chunks)
 	s.out = s.append(s.out[:0], step.Chunks)
 	if len(s.out) > 0 || step.Decisive {
 		if err := s.gate.write(s.out, step.Decisive); err != nil {
@@ -204,6 +210,12 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 	verdict := classify.Verdict{Class: classify.Success}
 	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(verdict)
+	if s.turn.said != nil {
+		if err := s.gate.flush(); err != nil { // nothing waits for the storing but the end
+			return s.unwritten(ctx, err)
+		}
+		s.turn.keep(ctx, s.attempt, contract.TurnAnswered)
+	}
 	s.out = s.answer.End(s.out[:0], end)
 	if err := s.gate.write(s.out, true); err != nil {
 		return s.unwritten(ctx, err)
@@ -222,6 +234,7 @@ func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict
 	}
 	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(v)
+	s.turn.keep(ctx, s.attempt, contract.TurnFailed)
 	if errors.Is(context.Cause(ctx), classify.ErrClientGone) {
 		return v
 	}
@@ -238,5 +251,6 @@ var errBrokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream fail
 // unwritten is for a stream that the client did not take: its fault or the pipeline's, not the upstream's.
 func (s *relay) unwritten(ctx context.Context, err error) classify.Verdict {
 	s.attempt.countUsage(s.filter.Usage())
+	s.turn.keep(ctx, s.attempt, contract.TurnFailed)
 	return s.attempt.unwritten(ctx, err)
 }

@@ -26,6 +26,7 @@ type run struct {
 	history    history
 	last       classify.Verdict // of the attempt before
 	passed     [][2]string      // headers of the last answer, where there is one upstream
+	front      []byte           // message before all others
 	cut        bool             // the answer has begun and can't be sent to its end, not even to an error
 }
 
@@ -34,6 +35,9 @@ func newRun(e *Executor, job Job, sink Sink) *run {
 		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint(), Model: job.Request.Model,
 		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
 	}}
+	if e.Front != nil {
+		r.front = e.Front(job.Request, time.Now())
+	}
 	for range job.Lost {
 		r.record.Attempts = append(r.record.Attempts, contract.Attempt{Outcome: attemptLost, Reason: "worker died"})
 	}

@@ -13,7 +13,9 @@ import (
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -87,18 +89,26 @@ func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify
 	if !o.streams() {
 		stream.Repair(c, a.options(o))
 		a.countUsage(stream.UsageOf(c))
-		return a.deliver(ctx, contentJSON, out.Whole(c))
+		return a.deliverWhole(ctx, out, c)
 	}
 	f := stream.NewFilter(a.options(o))
 	var events []byte
-	for _, piece := range f.Take(c).Chunks {
+	pieces := f.Take(c).Chunks
+	for _, piece := range pieces {
 		events = out.Append(events, piece)
+	}
+	var said stream.Transcript
+	if a.run.inSession() {
+		said.Take(pieces)
 	}
 	end, err := f.End()
 	if err != nil {
 		return classify.Ended(err)
 	}
 	a.countUsage(f.Usage())
+	if a.run.inSession() {
+		a.keep(ctx, contract.TurnAnswered, said.Whole(), false)
+	}
 	return a.deliver(ctx, out.ContentType(), out.End(events, end))
 }
 
@@ -142,7 +152,15 @@ func (o chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) c
 		return classify.Ended(err)
 	}
 	a.countUsage(all.Usage())
-	return a.deliver(ctx, contentJSON, o.request.Answer(a.disclosure()).Whole(whole))
+	return a.deliverWhole(ctx, o.request.Answer(a.disclosure()), whole)
+}
+
+// deliverWhole sends a whole answer, which is kept before when it belongs to a session.
+func (a *attempt) deliverWhole(ctx context.Context, out surface.Answer, c *answer.Chunk) classify.Verdict {
+	if a.run.inSession() {
+		a.keep(ctx, contract.TurnAnswered, c, false)
+	}
+	return a.deliver(ctx, contentJSON, out.Whole(c))
 }
 
 const contentJSON = "application/json"

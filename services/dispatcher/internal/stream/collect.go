@@ -2,8 +2,6 @@ package stream
 
 import (
 	"bytes"
-	"cmp"
-	"slices"
 
 	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/classify"
@@ -13,10 +11,9 @@ import (
 // Collector puts an event stream together to the whole answer that a client asked for although the upstream streamed. It reads what a Filter
 // makes of the stream, so that both ways give the same answer.
 type Collector struct {
-	filter  *Filter
-	head    answer.Head
-	choices []*collected
-	size    int
+	filter *Filter
+	said   Transcript
+	size   int
 }
 
 // maxCollected bounds the data that is put together, in bytes.
@@ -51,13 +48,7 @@ func (c *Collector) Take(e *answer.Chunk) (Step, error) {
 		return Step{}, classify.ErrTooLarge
 	}
 	step := c.filter.Take(e)
-	for _, chunk := range step.Chunks {
-		c.head.Learn(chunk)
-		for i := range chunk.Choices {
-			ch := &chunk.Choices[i]
-			c.choice(ch.Index).add(ch)
-		}
-	}
+	c.said.Take(step.Chunks)
 	return step, nil
 }
 
@@ -72,26 +63,9 @@ func (c *Collector) Whole() (*answer.Chunk, error) {
 	if _, err := c.filter.End(); err != nil {
 		return nil, err
 	}
-	whole := &answer.Chunk{}
-	whole.Reset(answer.Piece)
-	whole.Plain, whole.Usage = true, c.filter.usage
-	whole.ID, whole.Created, whole.Model = c.head.ID, c.head.Created, c.head.Model
-	slices.SortFunc(c.choices, func(a, b *collected) int { return cmp.Compare(a.index, b.index) })
-	for _, a := range c.choices {
-		a.fill(whole.Choose(a.index))
-	}
+	whole := c.said.Whole()
+	whole.Usage = c.filter.usage
 	return whole, nil
-}
-
-func (c *Collector) choice(index int) *collected {
-	for _, a := range c.choices {
-		if a.index == index {
-			return a
-		}
-	}
-	a := &collected{index: index}
-	c.choices = append(c.choices, a)
-	return a
 }
 
 func (a *collected) add(ch *answer.Choice) {

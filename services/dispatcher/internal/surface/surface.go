@@ -43,9 +43,10 @@ type Answer interface {
 
 // Disclosure is what a routed answer tells of itself. The zero value leaves the answer to the provider's own words.
 type Disclosure struct {
-	Model string   // name that the whole answer and every chunk state, with one id for all of them (C-07)
-	Usage []Member // members of the usage, which there is then in any case
-	Parts []byte   // array of what was tried before, for the message of a whole answer; nil for none
+	Model   string   // name that the whole answer and every chunk state, with one id for all of them (C-07)
+	Usage   []Member // members of the usage, which there is then in any case
+	Session string   // id, for whole answers; "" = none
+	Parts   []byte   // array of what was tried before, for the message of a whole answer; nil for none
 }
 
 // Member is a named raw JSON value.

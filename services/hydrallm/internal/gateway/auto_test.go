@@ -114,7 +114,7 @@ func TestAutoWithImages(t *testing.T) {
 		}})
 		a.by(t, "gemini", "gemini-9-pro", "MULTIMODAL_ANALYSIS")
 		require.False(t, a.usage.Get("gateway_warning").Exists())
-		require.Equal(t, image, gjson.GetBytes(last(x.gemini).Body, "messages.0.content.1.image_url.url").Str)
+		require.Equal(t, image, gjson.GetBytes(last(x.gemini).Body, "messages.1.content.1.image_url.url").Str)
 	}
 	a := x.mustAsk(t, false, openai.ChatCompletionNewParams{Model: "auto", Messages: []openai.ChatCompletionMessageParamUnion{
 		openai.UserMessage("image_url of a.png"),
@@ -153,7 +153,7 @@ func TestAutoTools(t *testing.T) {
 	t.Parallel()
 	x := startCloud(t)
 	turn := func(r fakellm.Request) fakellm.Answer {
-		if gjson.GetBytes(r.Body, "messages.#").Int() > 1 {
+		if gjson.GetBytes(r.Body, "messages.#").Int() > 2 { // the block of the gateway and the question
 			return fakellm.Chat("It is 21 degrees.")
 		}
 		return fakellm.JSON(http.StatusOK, `{"id":"c","object":"chat.completion","created":1,"model":"m","choices":[{"index":0,"finish_reason":"tool_calls",
@@ -179,13 +179,13 @@ func TestAutoTools(t *testing.T) {
 
 	require.Equal(t, map[string]int{"groq": 1, "cerebras": 1, "gemini": 0, "ollama": 0}, x.requests())
 	second := x.groq.Requests()[0]
-	if gjson.GetBytes(second.Body, "messages.#").Int() == 1 {
+	if gjson.GetBytes(second.Body, "messages.#").Int() == 2 {
 		second = x.cerebras.Requests()[0]
 	}
 	require.Equal(t, "weather", gjson.GetBytes(second.Body, "tools.0.function.name").Str)
-	require.Equal(t, "call_1", gjson.GetBytes(second.Body, "messages.1.tool_calls.0.id").Str)
-	require.JSONEq(t, `{"city":"Oslo"}`, gjson.GetBytes(second.Body, "messages.1.tool_calls.0.function.arguments").Str)
-	require.Equal(t, "call_1", gjson.GetBytes(second.Body, "messages.2.tool_call_id").Str)
+	require.Equal(t, "call_1", gjson.GetBytes(second.Body, "messages.2.tool_calls.0.id").Str)
+	require.JSONEq(t, `{"city":"Oslo"}`, gjson.GetBytes(second.Body, "messages.2.tool_calls.0.function.arguments").Str)
+	require.Equal(t, "call_1", gjson.GetBytes(second.Body, "messages.3.tool_call_id").Str)
 }
 
 // R-070..R-078, B-14: what a name leads to, and what is disclosed of it. The model of the answer is the name that the client sent.

@@ -21,11 +21,18 @@ import (
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/pgtest"
 )
 
 // fasthttp keeps the date of its answers in a goroutine for the life of the process.
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"), goleak.Cleanup(func(code int) {
+		if err := pgtest.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = max(code, 1)
+		}
+		os.Exit(code)
+	}))
 }
 
 const testWait = 20 * time.Second

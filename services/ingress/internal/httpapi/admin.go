@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"strconv"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -15,6 +16,9 @@ func (a *API) admin(x *exchange, path string) error {
 	x.route = routeAdmin
 	if f := a.Admin.Check(x.Request.Header.Peek("X-Admin-Key"), x.from(), x.Time()); f != nil {
 		return f
+	}
+	if path == pathSessions || strings.HasPrefix(path, pathSessions+"/") {
+		return a.adminSessions(x, path)
 	}
 	switch path {
 	case prefixAdmin + "/status":

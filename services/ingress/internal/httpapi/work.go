@@ -71,12 +71,13 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 	switch {
 	case len(req.Model) > contract.MaxName:
 		return nil, tooLong("model")
-	case len(req.SessionID) > contract.MaxName:
-		return nil, tooLong("session_id")
 	case len(req.ForkFrom) > contract.MaxName:
 		return nil, tooLong("fork_from")
 	case len(req.Web.Fetch) > maxURL:
 		return nil, tooLong("web_fetch")
+	}
+	if err := x.session(req); err != nil {
+		return nil, err
 	}
 	req.ReceivedAt = time.Now() // the body may have taken its time
 	req.QueueTimeout = a.QueueTimeout

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"hydrallm/shared/contract"
 )
 
 // Fork says what is copied where.
@@ -70,7 +72,7 @@ func (s *Store) fork(ctx context.Context, tx *sqlx.Tx, f Fork, now time.Time) er
 
 // forkOwner is who a fork belongs to: who asks for it, but the admin makes it for the owner of the source.
 func forkOwner(row sessionRow, principal string) string {
-	if principal == "" {
+	if principal == contract.PrincipalAdmin {
 		return row.Owner
 	}
 	return principal

@@ -17,6 +17,14 @@ type Retention struct {
 	Logs  Limit
 	Usage Limit // single requests; younger than the facts of the stream (7 days) they also keep a late repetition from counting twice
 	Daily Limit // sums per day, provider and model; what goes here leaves the totals
+
+	Sessions SessionLimit
+}
+
+// SessionLimit bounds the sessions by the time since their last use and by their number.
+type SessionLimit struct {
+	Age   time.Duration // 0 = none
+	Count int           // 0 = none
 }
 
 // DefaultRetention bounds the database of a busy gateway to a few hundred megabytes.
@@ -27,7 +35,7 @@ var DefaultRetention = Retention{
 }
 
 // Pruned counts the rows that were removed.
-type Pruned struct{ Logs, Usage, Daily int64 }
+type Pruned struct{ Logs, Usage, Daily, Sessions int64 }
 
 // pruneStep is how many rows one transaction removes at most, so that the writers behind it wait for milliseconds.
 const pruneStep = 2000
@@ -58,6 +66,13 @@ func (s *Store) Prune(ctx context.Context, r Retention, now time.Time) (Pruned, 
 	}
 	if p.Daily, err = s.pruneDays(ctx, r.Daily, now); err != nil {
 		return p, fmt.Errorf("pruning daily sums: %w", err)
+	}
+	before := time.Time{}
+	if r.Sessions.Age > 0 {
+		before = now.Add(-r.Sessions.Age)
+	}
+	if p.Sessions, err = s.CleanSessions(ctx, before, r.Sessions.Count); err != nil {
+		return p, err
 	}
 	return p, nil
 }

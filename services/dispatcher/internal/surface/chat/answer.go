@@ -68,6 +68,14 @@ func (*Answer) Fail(dst []byte, f *fault.Fault) []byte { return chat.Errors{}.Ap
 
 // Whole gives a whole answer. One that needs no change is returned as it is, without a copy.
 func (a *Answer) Whole(c *answer.Chunk) []byte {
+	whole := a.whole(c)
+	if a.told.Session != "" {
+		whole = rawjson.AppendSet(nil, whole, "session_id", rawjson.AppendString(nil, a.told.Session))
+	}
+	return whole
+}
+
+func (a *Answer) whole(c *answer.Chunk) []byte {
 	disclosed := len(a.told.Usage) > 0 || a.told.Parts != nil
 	if c.Data != nil && !c.Edited && !c.NullError && !disclosed && (a.told.Model == "" || !c.HasChoices) {
 		return c.Data

@@ -1,16 +1,15 @@
-package analyzer
+package bus
 
 import (
 	"context"
 
-	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/surface"
 )
 
-// refuse answers the client with an error.
-func (a *Analyzer) refuse(ctx context.Context, w *bus.Work, f *fault.Fault) error {
+// Refuse answers the client with an error. It does not settle the work.
+func (w *Work) Refuse(ctx context.Context, f *fault.Fault) error {
 	reply := w.OpenReply()
 	defer reply.Close()
 	if err := reply.Head(f.Head()); err != nil {

@@ -1,0 +1,136 @@
+package gateway_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"hydrallm/shared/config"
+	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/pgtest"
+)
+
+// counting answers with the number of messages that it was sent, but for those of the system, and with what the last one says.
+func counting(r fakellm.Request) fakellm.Answer {
+	var talk []gjson.Result
+	for _, m := range gjson.GetBytes(r.Body, "messages").Array() {
+		if m.Get("role").Str != "system" {
+			talk = append(talk, m)
+		}
+	}
+	return fakellm.Talk(fmt.Sprintf("%d messages, the last: %s", len(talk), talk[len(talk)-1].Get("content").Str))(r)
+}
+
+// R-005, R-006, section 19, scenario 21: over two gateways with one NATS server and one database, turns that follow each other see each other, streamed or
+// whole.
+func TestTurnsOverTwoGateways(t *testing.T) {
+	t.Parallel()
+	const sessions, turns = 4, 25
+	srv, database := natstest.StartListening(t), pgtest.New(t)
+	upstream := fakellm.Start(t)
+	upstream.Handle(counting)
+	var gateways []running
+	for range 2 {
+		s := settings(t, freeport.Port(t), upstream.URL(), upstream.URL())
+		s.NATS.URL, s.Sessions.Database = srv.ClientURL(), config.Secret(database)
+		gateways = append(gateways, serve(t, s))
+	}
+	var wg sync.WaitGroup
+	for i := range sessions {
+		wg.Go(func() {
+			for n := range turns {
+				body := fmt.Sprintf(`{"model":"m","stream":%t,"session_id":"s%d","messages":[{"role":"user","content":"q%d"}]}`, n%2 == 0, i, n)
+				status, answer := gateways[(i+n)%2].do(t, http.MethodPost, "/v1/chat/completions", body)
+				require.Equal(t, http.StatusOK, status, answer)
+				text := gjson.Get(answer, "choices.0.message.content").Str
+				if n%2 == 0 {
+					text = streamed(answer)
+				}
+				require.Equal(t, fmt.Sprintf("%d messages, the last: q%d", 2*n+1, n), text)
+			}
+		})
+	}
+	wg.Wait()
+	for i := range sessions {
+		_, list := gateways[i%2].do(t, http.MethodGet, fmt.Sprintf("/v1/admin/sessions/s%d/messages", i), "", "X-Admin-Key", adminKey)
+		require.Equal(t, int64(2*turns), gjson.Get(list, "#").Int())
+	}
+}
+
+// streamed is the text of an event stream.
+func streamed(events string) (text string) {
+	for line := range strings.Lines(events) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			text += gjson.Get(data, "choices.0.delta.content").Str
+		}
+	}
+	return text
+}
+
+// R-500: the answer tells its session; who has another key does not see it.
+func TestSessionsOfKeys(t *testing.T) {
+	t.Parallel()
+	upstream := fakellm.Start(t)
+	upstream.Handle(counting)
+	x := withServer(t, upstream.URL(), "client_keys: [one, two], admin_key: "+adminKey, "", nil)
+	ask := func(key, body string) (int, string) {
+		return x.do(t, http.MethodPost, "/v1/chat/completions", body, "Authorization", "Bearer "+key)
+	}
+	const body = `{"model":"m","session_id":"mine","messages":[{"role":"user","content":"q"}]}`
+	status, answer := ask("one", body)
+	require.Equal(t, http.StatusOK, status, answer)
+	require.Equal(t, "mine", gjson.Get(answer, "session_id").Str)
+	status, answer = ask("two", body)
+	require.Equal(t, http.StatusNotFound, status)
+	require.Equal(t, "session_not_found", gjson.Get(answer, "error.code").Str)
+	require.Len(t, upstream.Requests(), 1)
+	require.False(t, gjson.GetBytes(upstream.Requests()[0].Body, "session_id").Exists())
+	status, answer = ask(adminKey, body)
+	require.Equal(t, http.StatusOK, status)
+	require.Contains(t, answer, "3 messages")
+
+	// R-330: every route about sessions wants the admin's key.
+	for _, route := range [][2]string{
+		{http.MethodGet, ""}, {http.MethodPost, "/new"}, {http.MethodDelete, "/mine"}, {http.MethodGet, "/mine/messages"}, {http.MethodPost, "/cleanup"},
+		{http.MethodPost, "/import"}, {http.MethodPost, "/mine/fork"},
+	} {
+		status, _ := x.do(t, route[0], "/v1/admin/sessions"+route[1], "")
+		require.Equal(t, http.StatusUnauthorized, status, route)
+	}
+	admin := func(method, path, body string) (int, string) {
+		return x.do(t, method, "/v1/admin/sessions"+path, body, "X-Admin-Key", adminKey)
+	}
+	_, list := admin(http.MethodGet, "?limit=5", "")
+	require.Equal(t, "mine", gjson.Get(list, "0.session_id").Str)
+	status, fork := admin(http.MethodPost, "/mine/fork", "{}")
+	require.Equal(t, http.StatusOK, status, fork)
+	_, imported := admin(http.MethodPost, "/import", fmt.Sprintf(`{"session_id":%q}`, gjson.Get(fork, "session_id").Str))
+	require.Equal(t, int64(4), gjson.Get(imported, "messages.#").Int())
+	require.Equal(t, "mine", gjson.Get(imported, "info.parent_session_id").Str)
+	for _, path := range []string{"/cleanup?days=x", "?limit=x"} {
+		method := http.MethodPost
+		if path[0] == '?' {
+			method = http.MethodGet
+		}
+		status, _ := admin(method, path, "")
+		require.Equal(t, http.StatusBadRequest, status, path)
+	}
+	status, cleaned := admin(http.MethodPost, "/cleanup?days=1", "")
+	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `{"status":"success","deleted_count":0}`, cleaned)
+	for _, want := range []int{http.StatusOK, http.StatusNotFound} {
+		status, _ = admin(http.MethodDelete, "/mine", "")
+		require.Equal(t, want, status)
+	}
+	status, made := admin(http.MethodPost, "/new", "")
+	require.Equal(t, http.StatusOK, status)
+	status, answer = ask("two", strings.Replace(body, "mine", gjson.Get(made, "session_id").Str, 1))
+	require.Equal(t, http.StatusOK, status, answer)
+}

@@ -1,0 +1,181 @@
+package sessionwriter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"hydrallm/services/session-writer/internal/prompt"
+	"hydrallm/services/session-writer/internal/store"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/telemetry"
+	"hydrallm/shared/topology"
+)
+
+const (
+	maxInFlight   = 256                    // requests at the same time; they wait for the database
+	maxDeliveries = 5                      // of a request that keeps coming back
+	retryPause    = 200 * time.Millisecond // until a request is taken again
+	databaseLimit = 10 * time.Second       // for the database to begin a turn; then the request goes on without it
+)
+
+// What became of a request, the values of a metric.
+const (
+	endAssembled = "assembled"
+	endUnstored  = "unstored" // it went on without history
+	endRefused   = "refused"
+	endRetried   = "retried"
+	endPoison    = "poison"
+)
+
+// stage is the session's part in the way of a request: it loads the history, saves the user's turn and puts the prompt together.
+type stage struct {
+	sessions *sessions
+	log      *slog.Logger
+	metrics  *metrics
+}
+
+// handle settles one delivery. A redelivery makes the same turn of the same request.
+func (s *stage) handle(ctx context.Context, w *bus.Work) {
+	ctx = telemetry.WithRequest(ctx, w.Request.ID)
+	end, err := s.settle(ctx, w)
+	s.metrics.requests.WithLabelValues(end).Inc()
+	if err != nil {
+		s.log.WarnContext(ctx, "session of a request", slog.String("end", end), slog.Uint64("delivery", w.Delivery), slog.Any("error", err))
+	}
+}
+
+func (s *stage) settle(ctx context.Context, w *bus.Work) (end string, err error) {
+	if w.Delivery > maxDeliveries {
+		reason := fmt.Sprintf("given up after %d deliveries", w.Delivery-1)
+		return endPoison, errors.Join(errors.New(reason), w.Refuse(ctx, fault.New(fault.Internal, "Internal server error")),
+			w.Dead(ctx, topology.Session, reason), w.Discard(ctx))
+	}
+	body, end, err := s.begin(ctx, w.Request, w.Body)
+	if f, refused := errors.AsType[*fault.Fault](err); refused {
+		if err := w.Refuse(ctx, f); err != nil {
+			w.Retry(retryPause)
+			return endRetried, err
+		}
+		w.Done()
+		return endRefused, errors.Join(f.Cause, w.Discard(ctx))
+	}
+	if errors.Is(err, errCutOff) {
+		if err = nil; !errors.Is(context.Cause(ctx), contract.ErrClientGone) { // another writer has the time for it
+			w.Retry(retryPause)
+			return endRetried, nil
+		}
+	}
+	if failed := w.Forward(ctx, body); failed != nil {
+		w.Retry(retryPause)
+		return endRetried, errors.Join(err, failed)
+	}
+	return end, err
+}
+
+var errCutOff = errors.New("the work on the request was cut off")
+
+var errNotFound = &fault.Fault{Kind: fault.NotFound, Code: "session_not_found", Message: "There is no such session, or no such message in it"}
+
+// begin begins the turn of a request and gives its new body, nil for the old one. A *fault.Fault is the client's; any other error is only to be told.
+func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte) (edited []byte, end string, err error) {
+	asked, err := prompt.Read(body)
+	if err != nil {
+		return nil, endRefused, fault.From(err) // the ingress has read it before
+	}
+	within, cancel := context.WithTimeout(ctx, databaseLimit)
+	defer cancel()
+	if r.ForkFrom != "" {
+		if err := s.fork(within, r); err != nil && ctx.Err() != nil {
+			return nil, endRetried, errCutOff
+		} else if err != nil {
+			return nil, endRefused, err
+		}
+	}
+	p, err := s.turn(within, r, asked)
+	switch {
+	case errors.Is(err, store.ErrNoSession):
+		return nil, endRefused, errNotFound
+	case err != nil && ctx.Err() != nil: // the client left, or the service is stopping
+		return nil, endRetried, errCutOff
+	case err != nil:
+		return nil, endUnstored, s.unstored(ctx, r, asked, err)
+	}
+	if p.Body == nil {
+		return nil, endAssembled, nil
+	}
+	if err := measure(r, p.Body); err != nil {
+		return nil, endUnstored, s.unstored(ctx, r, asked, err)
+	}
+	return p.Body, endAssembled, nil
+}
+
+// turn reads the history and saves the question.
+func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Request) (p prompt.Prompt, err error) {
+	ask := store.Ask{Session: r.SessionID, Request: r.ID, Principal: r.Principal, Surface: r.Surface, At: r.ReceivedAt}
+	if ask.Pending, ask.Applied, err = s.sessions.pending(ctx, r.SessionID); err != nil {
+		return p, err
+	}
+	err = s.sessions.store.BeginTurn(ctx, ask, func(history []store.Message) []store.Message {
+		p = asked.Assemble(promptMessages(history))
+		fresh := make([]store.Message, len(p.Fresh))
+		for i, m := range p.Fresh {
+			fresh[i] = store.NewMessage(m)
+		}
+		return fresh
+	})
+	return p, err
+}
+
+func promptMessages(history []store.Message) []prompt.Message {
+	list := make([]prompt.Message, len(history))
+	for i := range history {
+		list[i] = prompt.Message{Body: []byte(history[i].Body), Summary: history[i].Summary()}
+	}
+	return list
+}
+
+// fork makes the request one of a new session that begins with a part of its own. The database has to be there for it.
+func (s *stage) fork(ctx context.Context, r *contract.Request) error {
+	_, err := s.sessions.catchUp(ctx, r.SessionID)
+	id := store.ForkID(r.ID, r.ReceivedAt)
+	if err == nil {
+		_, err = s.sessions.store.Fork(ctx, store.Fork{Source: r.SessionID, Point: r.ForkFrom, Principal: r.Principal, ID: id})
+	}
+	switch {
+	case errors.Is(err, store.ErrNoSession):
+		return errNotFound
+	case err != nil:
+		return &fault.Fault{Kind: fault.Unavailable, Message: "The session can't be forked at the moment", RetryAfter: time.Second, Cause: err}
+	}
+	r.SessionID = id
+	return nil
+}
+
+// unstored lets a request go on without history. Its question becomes a fact, so that nothing is lost. It gives what is to be told.
+func (s *stage) unstored(ctx context.Context, r *contract.Request, asked *prompt.Request, cause error) error {
+	r.NoHistory = true
+	cause = fmt.Errorf("the request goes on without its history: %w", cause)
+	if err := s.sessions.keepQuestion(ctx, r, asked.Assemble(nil).Fresh); err != nil {
+		return errors.Join(cause, fmt.Errorf("the question is lost: %w", err))
+	}
+	return cause
+}
+
+// measure notes what is in the body of a request now, for the stages behind.
+func measure(r *contract.Request, body []byte) error {
+	scan, err := openai.ScanRequest(body)
+	if err != nil {
+		return fmt.Errorf("reading the prompt: %w", err)
+	}
+	r.Traits.Tokens, r.Traits.Images, r.Traits.Audio, r.Traits.Files = scan.Tokens, scan.Images, scan.Audio, scan.Files
+	if d := r.Decision; d != nil {
+		d.Tokens, d.Needs = scan.Tokens, r.Traits.Needs()
+	}
+	return nil
+}

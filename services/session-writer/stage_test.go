@@ -1,0 +1,285 @@
+package sessionwriter
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/testkit/pgtest"
+	"hydrallm/shared/topology"
+)
+
+// pipe stands for the rest of the pipeline: it sends requests to the stage and gets what comes out of it.
+type pipe struct {
+	t   *testing.T
+	bus *bus.Bus
+
+	mu   sync.Mutex
+	came map[string]chan outcome // by request
+}
+
+// outcome is what the stage made of a request: another body for the dispatcher, or an answer for the client.
+type outcome struct {
+	request *contract.Request
+	body    string
+	refused int // status
+}
+
+func newPipe(t *testing.T, srv bus.InProcess) *pipe {
+	t.Helper()
+	p := &pipe{t: t, bus: bustest.Connect(t, srv), came: map[string]chan outcome{}}
+	next, err := p.bus.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 64}, func(_ context.Context, w *bus.Work) {
+		p.give(w.Request.ID, outcome{request: w.Request, body: string(w.Body)})
+		w.Done()
+	})
+	require.NoError(t, err)
+	replies, err := p.bus.SubscribeReplies("i1", func(rid string, msg []byte) {
+		for f, err := range contract.Frames(bytes.Clone(msg)) {
+			if err == nil && f.Kind == contract.FrameHead {
+				head, _ := contract.ParseHead(f.Payload)
+				p.give(rid, outcome{refused: head.Status})
+			}
+		}
+	})
+	require.NoError(t, err)
+	fence, err := p.bus.ServeFence("i1", func(string, contract.Position) contract.FenceDecision { return contract.FenceRun })
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		require.NoError(t, next.Stop(context.Background()))
+		require.NoError(t, replies.Stop())
+		require.NoError(t, fence.Stop())
+	})
+	return p
+}
+
+func (p *pipe) waiting(rid string) chan outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.came[rid] == nil {
+		p.came[rid] = make(chan outcome, 16)
+	}
+	return p.came[rid]
+}
+
+func (p *pipe) give(rid string, o outcome) {
+	select {
+	case p.waiting(rid) <- o:
+	default: // more of the same
+	}
+}
+
+// ask sends a request through the stage.
+func (p *pipe) ask(rid, session, body string, change ...func(*contract.Request)) outcome {
+	p.t.Helper()
+	r := &contract.Request{
+		ID: rid, Ingress: "i1", Slip: contract.Slip{contract.StageSession, contract.StageEnriched}, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: "m",
+		Principal: "k:1", SessionID: session, ReceivedAt: time.Now(), StartBy: time.Now().Add(testWait), QueueTimeout: testWait,
+		Decision: &contract.Decision{Model: "m", Configured: true},
+	}
+	for _, fn := range change {
+		fn(r)
+	}
+	require.NoError(p.t, p.bus.PublishWork(p.t.Context(), r, []byte(body)))
+	select {
+	case o := <-p.waiting(rid):
+		return o
+	case <-time.After(testWait):
+		require.Fail(p.t, "nothing comes of request "+rid)
+		return outcome{}
+	}
+}
+
+// answer makes the fact of an answer, as the dispatcher does before it ends one.
+func (p *pipe) answer(o outcome, text string) {
+	p.t.Helper()
+	r := o.request
+	data, err := json.Marshal(contract.Turn{
+		Session: r.SessionID, RequestID: r.ID, Principal: r.Principal, Unsaved: r.NoHistory, Messages: []string{`{"role":"assistant","content":"` + text + `"}`}, At: time.Now(),
+	})
+	require.NoError(p.t, err)
+	require.NoError(p.t, p.bus.PublishFact(p.t.Context(), subject.Turn(r.SessionID, "answered"), r.ID+".answered", data))
+}
+
+func question(text string) string {
+	return `{"model":"m","messages":[{"role":"user","content":"` + text + `"}]}`
+}
+
+// said lists what the messages of a body say.
+func said(t *testing.T, body string) (list []string) {
+	t.Helper()
+	var b struct{ Messages []struct{ Content string } }
+	require.NoError(t, json.Unmarshal([]byte(body), &b))
+	for _, m := range b.Messages {
+		list = append(list, m.Content)
+	}
+	return list
+}
+
+func newWriter(t *testing.T, srv bus.InProcess, id, database string) *Service {
+	t.Helper()
+	s, err := New(Config{ID: id, Database: database}, bustest.Connect(t, srv), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	t.Cleanup(func() { stop(t, s) })
+	require.NoError(t, s.Start(t.Context()))
+	return s
+}
+
+// R-001, R-003, R-057: the stage puts the history into the body, changes nothing else of it, and measures it again.
+func TestStageAssemblesThePrompt(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	newWriter(t, srv, "w1", sqliteAddress(t))
+	p := newPipe(t, srv)
+	first := p.ask("r1", "s", `{"model":"m", "seed":9223372036854775807,"messages":[{"role":"user","content":"12345678"}]}`)
+	require.Equal(t, `{"model":"m", "seed":9223372036854775807,"messages":[{"role":"user","content":"12345678"}]}`, first.body)
+	p.answer(first, "abcdefgh")
+	second := p.ask("r2", "s", `{"model":"m", "seed":9223372036854775807,"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`)
+	require.Equal(t, `{"model":"m", "seed":9223372036854775807,"messages":[{"role":"user","content":"12345678"},{"role":"assistant","content":"abcdefgh"},`+
+		`{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`, second.body)
+	p.answer(second, "x")
+	third := p.ask("r3", "s", question("12345678"))
+	require.Equal(t, int64(2+2+256+1+2), third.request.Traits.Tokens)
+	require.Equal(t, third.request.Traits.Tokens, third.request.Decision.Tokens)
+	require.True(t, third.request.Traits.Images)
+	require.Equal(t, contract.FeatureImages, third.request.Decision.Needs)
+	require.False(t, third.request.NoHistory)
+
+	// Another principal's session does not exist, nor does a fork point elsewhere.
+	other := func(r *contract.Request) { r.Principal = "k:2" }
+	require.Equal(t, http.StatusNotFound, p.ask("r4", "s", question("mine?"), other).refused)
+	fork := func(r *contract.Request) { r.ForkFrom = "msg_none" }
+	require.Equal(t, http.StatusNotFound, p.ask("r5", "s", question("x"), fork).refused)
+	require.Equal(t, http.StatusNotFound, p.ask("r6", "none", question("x"), fork).refused)
+}
+
+// R-006: over two writers on one database, of which one is stopped in the middle of its work again and again, every turn sees the one before it.
+func TestEveryTurnSeesTheOneBefore(t *testing.T) {
+	t.Parallel()
+	const sessions, turns = 4, 60
+	srv, database := natstest.Start(t), pgtest.New(t)
+	newWriter(t, srv, "w1", database)
+	p := newPipe(t, srv)
+	talking, end := context.WithCancel(t.Context())
+	var killer, talkers sync.WaitGroup
+	killer.Go(func() {
+		for i := 0; talking.Err() == nil; i++ {
+			s := newWriter(t, srv, fmt.Sprintf("w2-%d", i), database)
+			select {
+			case <-talking.Done():
+			case <-time.After(150 * time.Millisecond):
+			}
+			now, cancel := context.WithCancel(context.Background())
+			cancel()
+			_ = s.Stop(now) // cuts off what it does
+		}
+	})
+	for i := range sessions {
+		talkers.Go(func() {
+			session := fmt.Sprintf("s%d", i)
+			var want []string
+			for n := range turns {
+				rid := fmt.Sprintf("%s-%d", session, n)
+				want = append(want, "ask "+rid)
+				o := p.ask(rid, session, question("ask "+rid))
+				require.Equal(t, want, said(t, o.body))
+				require.False(t, o.request.NoHistory)
+				p.answer(o, "answer "+rid)
+				want = append(want, "answer "+rid)
+			}
+		})
+	}
+	talkers.Wait()
+	end()
+	killer.Wait()
+	for i := range sessions {
+		page, err := query.GetMessages.Ask(t.Context(), p.bus, query.Messages{ID: fmt.Sprintf("s%d", i)})
+		require.NoError(t, err)
+		require.Len(t, page.Messages, 2*turns)
+	}
+}
+
+// R-501: when the database can't be had, requests go on without their history, and nothing is lost.
+func TestDatabaseThatIsAway(t *testing.T) {
+	t.Parallel()
+	srv, database := natstest.Start(t), pgtest.New(t)
+	newWriter(t, srv, "w1", database)
+	p := newPipe(t, srv)
+	p.answer(p.ask("r1", "s", question("one")), "first")
+
+	db, err := sql.Open("postgres", database)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	rename := func(from, to string) {
+		_, err := db.ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to)
+		require.NoError(t, err)
+	}
+	rename("sessions", "away")
+	o := p.ask("r2", "s", question("two"))
+	require.True(t, o.request.NoHistory)
+	require.Equal(t, question("two"), o.body)
+	p.answer(o, "second")
+	stranger := p.ask("r3", "s", question("stranger"), func(r *contract.Request) { r.Principal = "k:2" })
+	require.True(t, stranger.request.NoHistory)
+	p.answer(stranger, "to a stranger")
+	p.answer(p.ask("r4", "new", question("of a new session")), "stored later")
+	rename("away", "sessions")
+
+	require.Equal(t, []string{"one", "first", "two", "second", "three"}, said(t, p.ask("r5", "s", question("three")).body))
+	require.Equal(t, []string{"of a new session", "stored later", "next"}, said(t, p.ask("r6", "new", question("next")).body))
+}
+
+// R-320: nothing of a session that was deleted comes back, not even what was only a fact.
+func TestDeletedSessionsStayDeleted(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	newWriter(t, srv, "w1", sqliteAddress(t))
+	p := newPipe(t, srv)
+	p.answer(p.ask("r1", "s", question("secret")), "told")
+	_, err := query.DeleteSession.Ask(t.Context(), p.bus, query.SessionID{ID: "s"})
+	require.NoError(t, err)
+	_, found, err := p.bus.NextFact(t.Context(), subject.Turn("s", "*"), 0)
+	require.NoError(t, err)
+	require.False(t, found)
+	for _, op := range []func() error{
+		func() error { _, err := query.GetMessages.Ask(t.Context(), p.bus, query.Messages{ID: "s"}); return err },
+		func() error { _, err := query.GetSession.Ask(t.Context(), p.bus, query.SessionID{ID: "s"}); return err },
+		func() error {
+			_, err := query.DeleteSession.Ask(t.Context(), p.bus, query.SessionID{ID: "s"})
+			return err
+		},
+		func() error { _, err := query.ForkSession.Ask(t.Context(), p.bus, query.Fork{ID: "s"}); return err },
+	} {
+		require.ErrorIs(t, op(), errNotFound)
+	}
+	require.Equal(t, []string{"new"}, said(t, p.ask("r2", "s", question("new")).body))
+}
+
+// What is no turn goes to the dead letters and holds nobody up.
+func FuzzReadTurn(f *testing.F) {
+	f.Add("answered", `{"session_id":"s","request_id":"r","messages":["{}"],"at":"2026-01-01T00:00:00Z"}`)
+	f.Add("asked", `{"session_id":"","messages":[1]}`)
+	f.Add("x", `[]`)
+	f.Fuzz(func(t *testing.T, kind, data string) {
+		subj := subject.Turn("s", strings.ReplaceAll(kind, ".", ""))
+		if turn, err := readTurn(bus.Fact{Subject: subj, Data: []byte(data)}); err == nil && (turn.Session != "s" || turn.RequestID == "") {
+			t.Fatalf("%+v", turn)
+		}
+	})
+}
