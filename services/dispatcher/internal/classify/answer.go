@@ -142,7 +142,8 @@ func (a Answer) class(p *problem) Class {
 		return Model
 	case http.StatusPreconditionFailed: // of the account, since a request has none
 		return suspended(p)
-	case http.StatusRequestTimeout, http.StatusConflict, http.StatusFailedDependency, http.StatusTooEarly, 498, statusClientClosed: // 498, 499: Groq's own
+	case http.StatusProxyAuthRequired, http.StatusRequestTimeout, http.StatusConflict, http.StatusMisdirectedRequest, http.StatusFailedDependency,
+		http.StatusTooEarly, 498, statusClientClosed: // of the way there; 498, 499: Groq's own
 		return Upstream
 	case http.StatusRequestEntityTooLarge:
 		return Size

@@ -35,7 +35,7 @@ func TestTable(t *testing.T) {
 		category string
 	}{
 		"timeout, overload, crash": {
-			[]int{408, 500, 501, 502, 503, 504, 507, 520, 521, 522, 523, 524, 525, 526, 527, 529, 598},
+			[]int{407, 408, 421, 500, 501, 502, 503, 504, 507, 520, 521, 522, 523, 524, 525, 526, 527, 529, 598},
 			Upstream, counts, OtherCooldown, Retry, Retry, "SERVICE_UNAVAILABLE",
 		},
 		"conflict, too early, Groq's own": {[]int{409, 425, 498, 499}, Upstream, counts, OtherCooldown, Retry, Retry, "SERVICE_UNAVAILABLE"},
