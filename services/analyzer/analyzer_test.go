@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var _ lifecycle.Service = (*Analyzer)(nil)
 
-const testWait = 15 * time.Second
+const testWait = await.Limit
 
 // bundle is an analyzer on a real bus with the other ends of its work.
 type bundle struct {

@@ -129,14 +129,14 @@ func TestSettingsOfTime(t *testing.T) {
 		answer   fakellm.Answer
 		second   bool // another upstream answers
 	}{
-		"headers_timeout":                 {"headers_timeout: 100ms", "", fakellm.NoAnswer(), true},
-		"headers_timeout of the provider": {"", "headers_timeout: 100ms", fakellm.NoAnswer(), true},
-		"request_timeout":                 {"request_timeout: 200ms", "", silent, true},
-		"request_timeout of the provider": {"", "request_timeout: 200ms", silent, true},
-		"request_timeout, committed":      {"request_timeout: 300ms", "", begun, false},
-		"idle_timeout":                    {"idle_timeout: 100ms", "", begun, false},
-		"stream_gate_timeout":             {"stream_gate_timeout: 100ms, request_timeout: 500ms", "", silent, false},
-		"request_deadline":                {"request_deadline: 300ms", "", fakellm.NoAnswer(), false},
+		"headers_timeout":                 {"headers_timeout: 2s", "", fakellm.NoAnswer(), true},
+		"headers_timeout of the provider": {"", "headers_timeout: 2s", fakellm.NoAnswer(), true},
+		"request_timeout":                 {"request_timeout: 2s", "", silent, true},
+		"request_timeout of the provider": {"", "request_timeout: 2s", silent, true},
+		"request_timeout, committed":      {"request_timeout: 2s", "", begun, false},
+		"idle_timeout":                    {"idle_timeout: 2s", "", begun, false},
+		"stream_gate_timeout":             {"stream_gate_timeout: 2s, request_timeout: 4s", "", silent, false},
+		"request_deadline":                {"request_deadline: 2s", "", fakellm.NoAnswer(), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -150,7 +150,7 @@ func TestSettingsOfTime(t *testing.T) {
 			p.run(strings.Replace(twoUpstreams, "key: k", "key: k, "+tc.provider, 1) + "resilience: {" + tc.settings + "}\n")
 			start := time.Now()
 			got := p.get("r", streamBody)
-			require.Less(t, time.Since(start), 10*time.Second)
+			require.Less(t, time.Since(start), 30*time.Second, "the usual limits are longer")
 			require.Equal(t, tc.second, got.outcome == contract.OutcomeSuccess, got.body)
 			if tc.second {
 				require.Contains(t, got.body, "second")

@@ -21,6 +21,7 @@ import (
 	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
@@ -31,7 +32,7 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
 const (
-	testWait = 20 * time.Second
+	testWait = await.Limit
 	poll     = 10 * time.Millisecond
 )
 

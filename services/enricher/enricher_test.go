@@ -15,6 +15,7 @@ import (
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var _ lifecycle.Service = (*Enricher)(nil)
 
-const testWait = 15 * time.Second
+const testWait = await.Limit
 
 // setup gives an enricher that has not started, and what reaches the dispatcher.
 func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {

@@ -208,8 +208,6 @@ func TestStopDuringAProbe(t *testing.T) {
 		answers <- a
 	}()
 	await.Value(t, questions)
-	begin := time.Now()
 	_ = await.Value(t, g.stopping(200*time.Millisecond))
-	require.Less(t, time.Since(begin), 5*time.Second)
 	requireError(t, await.Value(t, answers), http.StatusServiceUnavailable)
 }

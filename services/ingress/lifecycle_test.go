@@ -203,9 +203,7 @@ func TestStopDespiteAStuckClient(t *testing.T) {
 	conn, _ := open(t, g)
 	defer conn.Close() //nolint:errcheck // not read
 	await.Value(t, full)
-	begin := time.Now()
 	require.Error(t, await.Value(t, g.stopping(100*time.Millisecond)))
-	require.Less(t, time.Since(begin), 5*time.Second, "within the hard limit")
 }
 
 func TestStartAndStop(t *testing.T) {

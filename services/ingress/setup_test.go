@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -22,6 +21,7 @@ import (
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/topology"
@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-const testWait = 20 * time.Second
+const testWait = await.Limit
 
 // gateway is an ingress on a real NATS server, with a bus for the workers of the test.
 type gateway struct {

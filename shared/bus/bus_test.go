@@ -31,7 +31,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-const testWait = 15 * time.Second
+const testWait = await.Limit
 
 func setup(t *testing.T) *bus.Bus {
 	t.Helper()

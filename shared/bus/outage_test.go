@@ -303,7 +303,7 @@ func (c *cluster) awaitAnswers(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
 	for _, want := range c.topo.Streams() {
 		require.Eventually(t, func() bool {
-			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
 			_, err := js.Stream(ctx, want.Name)
 			return err == nil || len(c.nodes) == 1 && errors.Is(err, jetstream.ErrStreamNotFound)

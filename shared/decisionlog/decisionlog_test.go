@@ -19,6 +19,7 @@ import (
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/topology"
 )
@@ -88,7 +89,7 @@ func TestFacts(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(got) == 3+batchCount
-	}, 10*time.Second, time.Millisecond)
+	}, await.Limit, time.Millisecond)
 	mu.Lock()
 	defer mu.Unlock()
 	require.Equal(t, 4+batchCount, lines)

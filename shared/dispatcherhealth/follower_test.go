@@ -14,6 +14,7 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 )
 
@@ -149,7 +150,7 @@ func TestFollow(t *testing.T) {
 	t.Cleanup(f.Stop)
 	require.Equal(t, states{"gemini": free(1)}, f.Providers(), "what is there is known at once")
 	until := func(want states) {
-		require.Eventually(t, func() bool { return equal(want, f.Providers()) }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return equal(want, f.Providers()) }, await.Limit, time.Millisecond)
 	}
 	put("dispatcher.later", states{"cerebras": free(2)})
 	until(states{"gemini": free(1), "cerebras": free(2)})

@@ -14,13 +14,14 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-const testWait = 15 * time.Second
+const testWait = await.Limit
 
 // follow gives a copy, and the books that it reported.
 func follow(t *testing.T, b *bus.Bus) (*modelindex.Copy, <-chan *modelindex.Book) {

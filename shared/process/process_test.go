@@ -17,6 +17,7 @@ import (
 	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
@@ -76,7 +77,7 @@ func TestRunServesUntilToldToStop(t *testing.T) {
 	var out, errOut output.Buffer
 	code := make(chan int, 1)
 	go func() { code <- s.Run(ctx, env, &out, &errOut) }()
-	require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, 15*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, await.Limit, 10*time.Millisecond)
 	cancel()
 	require.Equal(t, 0, <-code, errOut.String())
 	<-p.stopped

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // Server is a running fake. Its methods are safe for concurrent use.
@@ -49,7 +51,7 @@ func Start(tb testing.TB, answers ...Answer) *Server {
 		close(s.stop)
 		_ = hs.Close() // handlers see their connection go
 		serving.Wait()
-		s.wait(func() bool { return s.active == 0 }, 10*time.Second)
+		s.wait(func() bool { return s.active == 0 }, await.Limit)
 	})
 	return s
 }
@@ -96,7 +98,7 @@ func (s *Server) Active() int {
 	return s.active
 }
 
-// Await gives the requests as soon as ok accepts them. The test fails when that takes more than 15 seconds.
+// Await gives the requests as soon as ok accepts them. The test fails when that takes as long as await.Limit.
 func (s *Server) Await(tb testing.TB, ok func([]Request) bool) []Request {
 	tb.Helper()
 	var list []Request
@@ -106,7 +108,7 @@ func (s *Server) Await(tb testing.TB, ok func([]Request) bool) []Request {
 			list = append(list, *r)
 		}
 		return ok(list)
-	}, 15*time.Second)
+	}, await.Limit)
 	if !done {
 		tb.Fatalf("the fake upstream never saw what the test waits for; it has %d requests", len(list))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/leaktest"
 )
@@ -109,7 +110,7 @@ func TestTheClientLeaves(t *testing.T) {
 func TestChunksArriveAsTheyAreWritten(t *testing.T) {
 	t.Parallel()
 	s := fakellm.Start(t, fakellm.Stream("a", "b").First(2, fakellm.Hang))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL(), strings.NewReader(`{"stream":true}`))
 	require.NoError(t, err)

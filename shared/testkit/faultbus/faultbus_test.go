@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
 )
@@ -42,7 +43,7 @@ func TestMessagesAreLostAndRepeated(t *testing.T) {
 	require.NoError(t, nc.Publish("last", nil))
 	got := map[string]int{}
 	for {
-		m, err := sub.NextMsg(10 * time.Second)
+		m, err := sub.NextMsg(await.Limit)
 		require.NoError(t, err)
 		if m.Subject == "last" {
 			break
@@ -66,7 +67,7 @@ func TestCutConnectionsComeBack(t *testing.T) {
 	nc.SetReconnectHandler(func(*nats.Conn) { close(back) })
 	p.Cut()
 	<-back
-	require.NoError(t, nc.FlushTimeout(10*time.Second))
+	require.NoError(t, nc.FlushTimeout(await.Limit))
 }
 
 func TestMatches(t *testing.T) {

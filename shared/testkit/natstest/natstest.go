@@ -5,9 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // Start runs an embedded server without a listener, on a directory that goes with the test, and stops it at the end of the test.
@@ -50,7 +51,7 @@ func launch(dir string, opts *server.Options) (s *server.Server, stop func(), er
 		s.Shutdown()
 		s.WaitForShutdown()
 	}
-	if !s.ReadyForConnections(10 * time.Second) {
+	if !s.ReadyForConnections(await.Limit) {
 		stop()
 		return nil, nil, errors.New("the NATS server does not get ready")
 	}

@@ -23,6 +23,7 @@ import (
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
 	"hydrallm/services/dispatcher/internal/dialect/ollama"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fixtures"
 	"hydrallm/shared/testkit/leaktest"
 )
@@ -249,7 +250,7 @@ func (s subject) testLeaves(t *testing.T) {
 	require.ErrorIs(t, err, classify.ErrClientGone)
 	select {
 	case <-x.gone:
-	case <-time.After(20 * time.Second):
+	case <-time.After(await.Limit):
 		t.Fatal("the provider still works for nobody")
 	}
 }

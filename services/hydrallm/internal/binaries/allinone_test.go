@@ -57,7 +57,7 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 		begun := time.Now()
 		w.end(t, sig)
 		require.Equal(t, 0, w.cmd.ProcessState.ExitCode())
-		require.Less(t, time.Since(begun), 5*time.Second)
+		require.Less(t, time.Since(begun), 30*time.Second, "half of what a stop may take")
 		a := answers()[0]
 		cancel()
 		require.NoError(t, a.err)

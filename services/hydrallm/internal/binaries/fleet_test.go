@@ -198,7 +198,7 @@ func ready(ctx context.Context, addr string) bool {
 	if err != nil {
 		return false
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Second}).Do(req)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}).Do(req)
 	if err != nil {
 		return false
 	}

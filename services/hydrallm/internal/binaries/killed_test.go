@@ -79,7 +79,7 @@ func TestKilledDispatcherLosesNothing(t *testing.T) {
 		}
 		return fakellm.NoAnswer()
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 45*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	begun := time.Now()
 	await := f.ask(ctx, clients)

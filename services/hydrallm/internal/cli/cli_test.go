@@ -21,6 +21,7 @@ import (
 	"hydrallm/services/hydrallm/internal/cli"
 	"hydrallm/shared/config"
 	"hydrallm/shared/config/configtest"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/output"
@@ -65,7 +66,7 @@ func (x *terminal) start(t *testing.T, args ...string) (stop func() int) {
 		select {
 		case c := <-code:
 			return c
-		case <-time.After(20 * time.Second):
+		case <-time.After(await.Limit):
 			t.Fatal("the command does not end")
 			panic("unreachable")
 		}
@@ -172,7 +173,7 @@ func TestMock(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, "")
 	stop := x.start(t, "mock", "--listen", "127.0.0.1:"+strconv.Itoa(freeport.Port(t)), "--delay", "1ms")
-	require.Eventually(t, func() bool { return bytes.Contains([]byte(x.out.String()), []byte("listens on http://127.0.0.1:")) }, 15*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return bytes.Contains([]byte(x.out.String()), []byte("listens on http://127.0.0.1:")) }, await.Limit, time.Millisecond)
 	require.Equal(t, 0, stop(), x.errOut.String())
 }
 
@@ -193,7 +194,7 @@ func (x *terminal) awaitOutput(t *testing.T, pattern string) (match string) {
 	require.Eventually(t, func() bool {
 		match = re.FindString(x.out.String())
 		return match != ""
-	}, 20*time.Second, time.Millisecond, "%s", x.errOut.String())
+	}, await.Limit, time.Millisecond, "%s", x.errOut.String())
 	return match
 }
 
@@ -229,7 +230,7 @@ func TestServeWithoutAFile(t *testing.T) {
 	stop := x.start(t)
 	x.awaitOutput(t, "server: bind")
 	root := "http://127.0.0.1:" + strconv.Itoa(port)
-	require.Eventually(t, func() bool { status, _ := call(t, root+"/readyz", ""); return status == http.StatusOK }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { status, _ := call(t, root+"/readyz", ""); return status == http.StatusOK }, await.Limit, 5*time.Millisecond)
 	status, text := call(t, root+"/healthz", "")
 	require.Equal(t, http.StatusOK, status, text)
 	status, text = call(t, root+"/v1/models", "")

@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // fasthttp keeps the text of the Date header in a goroutine for the life of the process.
@@ -32,7 +34,7 @@ const (
 	// grace is how long an upstream may still be called for a client that has left, or the call go on (R-012, CXL-01).
 	grace = time.Second
 
-	testWait = 20 * time.Second
+	testWait = await.Limit
 )
 
 // seedOf gives the seed of this run; FAULT_SEED brings the questions and faults of another run again.

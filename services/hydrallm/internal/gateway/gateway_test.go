@@ -19,6 +19,7 @@ import (
 	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/pgtest"
@@ -35,7 +36,7 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-const testWait = 20 * time.Second
+const testWait = await.Limit
 
 // settings writes a configuration with two upstreams: model "m" on the first, "ab" on both.
 func settings(t *testing.T, port int, a, b string) process.Settings {

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // limited is a server with a limit of two connections. Each request waits until it is released.
@@ -36,7 +38,7 @@ func startLimited(t *testing.T) *limited {
 	return x
 }
 
-const limitWait = 15 * time.Second
+const limitWait = await.Limit
 
 func (x *limited) dial() net.Conn {
 	x.t.Helper()

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hydrallm/services/ingress/internal/transport"
+	"hydrallm/shared/testkit/await"
 )
 
 // fasthttp keeps the text of the Date header in a goroutine for the life of the process.
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.updateServerDate.func1"))
 }
 
-const testWait = 15 * time.Second
+const testWait = await.Limit
 
 // serve runs handler on a free port and gives a connection to it.
 func serve(t *testing.T, handler fasthttp.RequestHandler) (*transport.Server, *net.TCPConn) {

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/slot"
+	"hydrallm/shared/testkit/await"
 )
 
 // Run checks what every slot.Acquirer must do. acquirer gives a fresh one per subtest.
@@ -38,7 +39,7 @@ func Run(t *testing.T, acquirer func(t *testing.T) slot.Acquirer) {
 
 // settle bounds the wait for a release to be seen by an acquisition of another owner.
 const (
-	settle = 5 * time.Second
+	settle = await.Limit
 	poll   = 5 * time.Millisecond
 )
 
