@@ -114,8 +114,12 @@ func (ch *Choice) Finished() bool { return !emptyValue(ch.Finish) }
 
 // HasOutput says whether the choice brings anything that a client shows or runs: text, reasoning, a refusal or a call.
 func (ch *Choice) HasOutput() bool {
-	return !emptyValue(ch.Content) || !emptyValue(ch.ReasoningContent) || !emptyValue(ch.Reasoning) || len(ch.Calls) > 0 ||
-		!emptyValue(ch.ToolCalls) || !emptyValue(ch.FunctionCall) || !emptyValue(ch.Refusal)
+	return ch.HasAnswer() || !emptyValue(ch.ReasoningContent) || !emptyValue(ch.Reasoning)
+}
+
+// HasAnswer says whether the choice brings output that is more than reasoning.
+func (ch *Choice) HasAnswer() bool {
+	return !emptyValue(ch.Content) || len(ch.Calls) > 0 || !emptyValue(ch.ToolCalls) || !emptyValue(ch.FunctionCall) || !emptyValue(ch.Refusal)
 }
 
 // Decisive says whether the chunk settles that the upstream works: it has output or a finish reason.

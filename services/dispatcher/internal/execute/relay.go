@@ -20,8 +20,12 @@ import (
 	"hydrallm/shared/openai"
 )
 
-// grace is how long a finished stream may still bring its usage before the gateway ends it (STR-01).
-const grace = 2 * time.Second
+const (
+	// grace is how long a stream that looks finished may still bring its usage before the gateway ends it (STR-01).
+	grace = 2 * time.Second
+	// longGrace is that of a stream that looked finished before, and was not.
+	longGrace = 2 * grace
+)
 
 var errGraceOver = errors.New("finished, and nothing more came")
 
@@ -106,6 +110,9 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 		}
 		step := s.filter.Take(c)
 		s.begun = s.begun || step.Decisive
+		if step.Resumed {
+			s.graceLeft = longGrace
+		}
 		switch {
 		case step.Problem != nil:
 			if v, bad := a.eventVerdict(s.resp, step.Problem); bad {
@@ -159,7 +166,7 @@ func (s *relay) next() (*answer.Chunk, error) {
 	if s.source.Buffered() {
 		return s.source.Next()
 	}
-	if s.filter.Finished() {
+	if s.filter.Settled() {
 		return s.last()
 	}
 	limit := s.attempt.run.exec.Limits.IdleTimeout
@@ -210,13 +217,14 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 	verdict := classify.Verdict{Class: classify.Success}
 	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(verdict)
+	s.turn.take(end.Chunks)
 	if s.turn.said != nil {
 		if err := s.gate.flush(); err != nil { // nothing waits for the storing but the end
 			return s.unwritten(ctx, err)
 		}
 		s.turn.keep(ctx, s.attempt, contract.TurnAnswered)
 	}
-	s.out = s.answer.End(s.out[:0], end)
+	s.out = s.answer.End(s.append(s.out[:0], end.Chunks), end)
 	if err := s.gate.write(s.out, true); err != nil {
 		return s.unwritten(ctx, err)
 	}
@@ -234,11 +242,13 @@ func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict
 	}
 	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(v)
+	rest := s.filter.Abort()
+	s.turn.take(rest)
 	s.turn.keep(ctx, s.attempt, contract.TurnFailed)
 	if errors.Is(context.Cause(ctx), classify.ErrClientGone) {
 		return v
 	}
-	s.out = s.answer.Fail(s.append(s.out[:0], s.filter.Abort()), errBrokeOff)
+	s.out = s.answer.Fail(s.append(s.out[:0], rest), errBrokeOff)
 	if s.gate.write(s.out, true) != nil {
 		s.attempt.sent = partly
 	}

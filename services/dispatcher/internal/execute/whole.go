@@ -93,18 +93,21 @@ func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify
 	}
 	f := stream.NewFilter(a.options(o))
 	var events []byte
-	pieces := f.Take(c).Chunks
-	for _, piece := range pieces {
-		events = out.Append(events, piece)
-	}
 	var said stream.Transcript
-	if a.run.inSession() {
-		said.Take(pieces)
+	take := func(pieces []*answer.Chunk) {
+		for _, piece := range pieces {
+			events = out.Append(events, piece)
+		}
+		if a.run.inSession() {
+			said.Take(pieces)
+		}
 	}
+	take(f.Take(c).Chunks)
 	end, err := f.End()
 	if err != nil {
 		return classify.Ended(err)
 	}
+	take(end.Chunks)
 	a.countUsage(f.Usage())
 	if a.run.inSession() {
 		a.keep(ctx, contract.TurnAnswered, said.Whole(), false)
@@ -117,15 +120,18 @@ func (o chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) c
 	room := takeRoom(resp.Body)
 	defer room.giveBack()
 	events, all := resp.Source(&room.events, &room.chunks), stream.NewCollector(a.options(o))
-	var graceTimer *time.Timer
-	defer func() {
+	patience := grace
+	var graceTimer *time.Timer // while a stream that looks finished may bring its usage
+	stop := func() {
 		if graceTimer != nil {
 			graceTimer.Stop()
+			graceTimer = nil
 		}
-	}()
+	}
+	defer stop()
 	for {
-		if all.Finished() && graceTimer == nil {
-			graceTimer = time.AfterFunc(grace, func() { resp.Abort(errGraceOver) })
+		if all.Settled() && graceTimer == nil {
+			graceTimer = time.AfterFunc(patience, func() { resp.Abort(errGraceOver) })
 		}
 		c, err := events.Next()
 		if errors.Is(err, io.EOF) || err != nil && all.Finished() {
@@ -145,6 +151,10 @@ func (o chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) c
 		}
 		if step.Done {
 			break
+		}
+		if step.Resumed {
+			stop()
+			patience = longGrace
 		}
 	}
 	whole, err := all.Whole()

@@ -60,8 +60,8 @@ func TestRewritingIsMinimal(t *testing.T) {
 		{"error without meaning", `data: {"error":null,"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", `data: {"choices":[{"index":0,"delta":{"content":"A"}}]}` + "\n\n", options{}},
 		{"several data lines", "data: {\"choices\":[{\"index\":0,\ndata: \"delta\":{\"content\":\"A\"}}]}\n\n", `data: {"choices":[{"index":0, "delta":{"content":"A"}}]}` + "\n\n", options{}},
 		{
-			"one of two choices is over", `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[ {"index":0,"delta":{"content":"A"}} , {"index":1,"delta":{"content":"B"}}],"n":1}` + "\n\n",
-			`data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"n":1}` + "\n\n",
+			"one of two choices is over", `data: {"choices":[{"index":1,"delta":{"content":"X"}}]}` + "\n\n" + `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[ {"index":0,"delta":{"content":"A"}} , {"index":1,"delta":{}}],"n":1}` + "\n\n",
+			`data: {"choices":[{"index":1,"delta":{"content":"X"}}]}` + "\n\n" + `data: {"choices":[{"index":1,"delta":{},"finish_reason":"length"}]}` + "\n\n" + `data: {"choices":[{"index":0,"delta":{"content":"A"}}],"n":1}` + "\n\n",
 			options{},
 		},
 		{"text that is not UTF-8", delta("{\"content\":\"a\xffb\"}"), delta(`{"content":"a` + "\ufffd" + `b"}`), options{}},

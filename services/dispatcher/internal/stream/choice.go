@@ -14,8 +14,13 @@ type choice struct {
 	hasRole      bool // a delta with the role came
 	functionCall bool // a call in the old form came
 	output       bool // something that a client shows or runs came
-	finished     bool
-	broken       bool // it can't be made right, so it never finishes and nothing more of it is sent
+	answered     bool // more than thoughts came
+
+	reason   []byte // raw finish reason that waits for the end of the stream; nil for none
+	recalled []byte // the last one that was none, since output came behind it; nil for none
+	late     bool   // recalled came behind an answer
+	finished bool
+	broken   bool // it can't be made right, so it never finishes and nothing more of it is sent
 }
 
 func (f *Filter) choice(index int) *choice {
@@ -33,11 +38,10 @@ func (f *Filter) choice(index int) *choice {
 // A choice that can't be made right never finishes, so that the stream ends as a truncated one.
 func (f *Filter) repair(c *answer.Chunk, ch *answer.Choice) bool {
 	st := f.choice(ch.Index)
-	if st.finished || st.broken { // nothing may follow the finish reason (STR-09)
+	if st.broken {
 		return false
 	}
 	digitsToText(ch)
-	st.output = st.output || ch.HasOutput()
 	st.functionCall = st.functionCall || len(ch.FunctionCall) > len("null")
 
 	finishing := finishReason(ch.Finish, false, false, true) != nil

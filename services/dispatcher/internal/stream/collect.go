@@ -52,17 +52,22 @@ func (c *Collector) Take(e *answer.Chunk) (Step, error) {
 	return step, nil
 }
 
-// Finished says that every choice has its finish reason, as Filter.Finished does.
+// Finished says that the stream may end here, as Filter.Finished does.
 func (c *Collector) Finished() bool { return c.filter.Finished() }
+
+// Settled says that the stream looks finished, as Filter.Settled does.
+func (c *Collector) Settled() bool { return c.filter.Settled() }
 
 // Usage is the last usage that came.
 func (c *Collector) Usage() Usage { return c.filter.Usage() }
 
 // Whole is the whole answer. The error says that the stream broke off or held none.
 func (c *Collector) Whole() (*answer.Chunk, error) {
-	if _, err := c.filter.End(); err != nil {
+	end, err := c.filter.End()
+	if err != nil {
 		return nil, err
 	}
+	c.said.Take(end.Chunks)
 	whole := c.said.Whole()
 	whole.Usage = c.filter.usage
 	return whole, nil

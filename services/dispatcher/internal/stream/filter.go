@@ -2,6 +2,7 @@ package stream
 
 import (
 	"bytes"
+	"slices"
 
 	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/classify"
@@ -21,10 +22,13 @@ type Options struct {
 type Filter struct {
 	opts    Options
 	choices []*choice
-	began   bool // something decisive came
+	began   bool // output or a finish reason came
 	end     End
-	done    bool   // [DONE] came
-	usage   []byte // raw object of the last usage, wherever it came
+	done    bool            // [DONE] came
+	ended   bool            // End was asked for
+	usage   []byte          // raw object of the last usage, wherever it came
+	held    []*answer.Chunk // those with finish reasons that wait for the end, and comments behind them
+	named   *answer.Chunk   // that begins calls whose names may go on in the next one
 
 	// What the last event gave.
 	out   []*answer.Chunk
@@ -41,11 +45,14 @@ type Step struct {
 	Chunks   []*answer.Chunk // what goes to the client
 	Decisive bool            // the upstream really answers
 	Done     bool            // the upstream says that the answer is complete: nothing more is to be read
+	Resumed  bool            // output came behind a finish reason, which was none
 	Problem  []byte          // JSON or text that is an error, or may be one; there are no Chunks then
 }
 
 // End is what is told at the end of a complete answer.
 type End struct {
+	// Chunks go to the client before anything else. They are valid as long as the last event.
+	Chunks []*answer.Chunk
 	// Usage reports the last usage that came, and nothing else; nil when there was none.
 	Usage *answer.Chunk
 	// Raw is the end mark as the upstream sent it, if a client may get it so; nil otherwise.
@@ -57,8 +64,7 @@ func (f *Filter) Take(c *answer.Chunk) Step {
 	if f.done {
 		return Step{}
 	}
-	f.out, f.calls = f.out[:0], f.calls[:0]
-	f.made.Clear()
+	f.begin()
 	switch c.Kind {
 	case answer.Nothing:
 		return Step{}
@@ -68,7 +74,7 @@ func (f *Filter) Take(c *answer.Chunk) Step {
 		f.done, f.end.Raw = true, bytes.Clone(c.Raw)
 		return Step{Done: true}
 	case answer.Comment:
-		f.pass(c)
+		f.comment(c)
 		return Step{Chunks: f.out}
 	case answer.Piece:
 	}
@@ -79,13 +85,23 @@ func (f *Filter) Take(c *answer.Chunk) Step {
 	case len(c.Choices) > 0:
 		return f.piece(c)
 	case c.UsageOnly():
+		if c.Data != nil { // translators tell the usage when they know it, wherever the end is
+			f.confirm()
+		}
 		f.keepUsage(c, usageKept)
 	case c.HasChoices: // prompt filter results, costs (STR-06)
+		f.tell()
+		f.confirm()
 		f.pass(c)
 	default: // no client can use it; it may be an error in a form of its own, or a chunk of nothing
 		return Step{Problem: c.Data}
 	}
 	return Step{Chunks: f.out}
+}
+
+func (f *Filter) begin() {
+	f.out, f.calls = f.out[:0], f.calls[:0]
+	f.made.Clear()
 }
 
 func (f *Filter) pass(c *answer.Chunk) { f.out = append(f.out, c) }
@@ -97,14 +113,19 @@ func (f *Filter) make(index int) *answer.Choice {
 	return c.Choose(index)
 }
 
-// piece repairs the choices of a chunk and passes on what is left of it.
-func (f *Filter) piece(c *answer.Chunk) Step {
-	step := Step{Decisive: c.Decisive()}
-	f.began = f.began || step.Decisive
+// process repairs the choices of a chunk and passes on what is left of it.
+func (f *Filter) process(c *answer.Chunk) {
+	if f.keep(c, func(ch *answer.Choice) bool { return f.repair(c, ch) }); len(c.Choices) > 0 {
+		f.pass(c)
+	}
+}
+
+// keep leaves those choices in a chunk that are wanted.
+func (f *Filter) keep(c *answer.Chunk, wanted func(ch *answer.Choice) bool) {
 	left := 0
 	for i := range c.Choices {
 		ch := &c.Choices[i]
-		if !f.repair(c, ch) {
+		if !wanted(ch) {
 			c.Edited = true
 			continue
 		}
@@ -114,24 +135,27 @@ func (f *Filter) piece(c *answer.Chunk) Step {
 		}
 		left++
 	}
-	if c.Choices = c.Choices[:left]; left > 0 {
-		f.pass(c)
-	}
-	step.Chunks = f.out
-	return step
+	c.Choices = c.Choices[:left]
 }
 
-// Finished says that every choice has its finish reason. A further choice may still begin if the upstream answers more than Options.Choices.
-func (f *Filter) Finished() bool { return len(f.choices) >= f.opts.Choices && f.complete() }
+// Finished says that every choice has a finish reason, so that the stream may end here. A further choice may still begin if the upstream
+// answers more than Options.Choices.
+func (f *Filter) Finished() bool {
+	return f.every(func(c *choice) bool { return c.finished || c.reason != nil && (c.output || !c.stops(c.reason)) })
+}
+
+// Settled says that the stream is Finished and looks like it: nothing but the usage and the end mark is to be expected.
+func (f *Filter) Settled() bool {
+	return f.every(func(c *choice) bool { return c.finished || c.settled() })
+}
+
+func (f *Filter) every(is func(c *choice) bool) bool {
+	return len(f.choices) >= max(f.opts.Choices, 1) && !slices.ContainsFunc(f.choices, func(c *choice) bool { return !is(c) })
+}
 
 // complete says that every choice that came has its finish reason.
 func (f *Filter) complete() bool {
-	for _, c := range f.choices {
-		if !c.finished {
-			return false
-		}
-	}
-	return len(f.choices) > 0
+	return len(f.choices) > 0 && !slices.ContainsFunc(f.choices, func(c *choice) bool { return !c.finished && c.reason == nil })
 }
 
 // Usage is the last usage that came.
@@ -140,14 +164,20 @@ func (f *Filter) Usage() Usage { return openai.ParseUsage(f.usage) }
 // End gives the end of a complete stream. A choice without a finish reason makes it an error, also if the upstream said that it is complete:
 // proxies do so after an upstream that broke off.
 func (f *Filter) End() (End, error) {
-	switch {
-	case !f.began:
+	f.begin()
+	if f.ended = true; !f.began {
 		return End{}, classify.ErrEmptyAnswer
-	case !f.complete():
+	}
+	f.tell()
+	f.restore()
+	if !f.complete() {
+		return End{}, classify.ErrTruncated
+	}
+	if f.finishAll(); !f.complete() {
 		return End{}, classify.ErrTruncated
 	}
 	end := f.end
-	if end.Usage == nil && f.usage != nil {
+	if end.Chunks = f.out; end.Usage == nil && f.usage != nil {
 		end.Usage = &answer.Chunk{}
 		end.Usage.Reset(answer.Piece)
 		end.Usage.Usage = f.usage
@@ -155,10 +185,14 @@ func (f *Filter) End() (End, error) {
 	return end, nil
 }
 
-// Abort gives the text that is held back, for a stream that breaks off after it was committed.
+// Abort gives what is held back, for a stream that breaks off after it was committed, in place of what an End with an error had.
 func (f *Filter) Abort() []*answer.Chunk {
-	f.out = f.out[:0]
-	f.made.Clear()
+	if !f.ended {
+		f.begin()
+		f.tell()
+	}
+	f.confirm()
+	f.openAll()
 	for _, c := range f.choices {
 		f.release(c)
 	}

@@ -24,6 +24,14 @@ func TestSoundStreamsPassUnchanged(t *testing.T) {
 		"two choices":   content("A") + strings.Replace(content("X"), `"index":0`, `"index":1`, 1) + finish("stop") + strings.Replace(finish("length"), `"index":0`, `"index":1`, 1) + doneEvent,
 		"custom tool":   delta(`{"tool_calls":[{"index":0,"id":"a","type":"custom","custom":{"name":"sh","input":""}}]}`) + delta(`{"tool_calls":[{"index":0,"custom":{"input":"ls"}}]}`) + finish("tool_calls") + doneEvent,
 		"old calls":     delta(`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`) + finish("function_call") + doneEvent,
+		"empty answer":  delta(`{"role":"assistant","content":""}`) + finish("stop") + doneEvent,
+		"thoughts":      delta(`{"reasoning_content":"Hm"}`) + finish("stop") + doneEvent,
+		"text and stop": content("H") + strings.Replace(content("i"), "null}", `"stop"}`, 1) + doneEvent,
+		"late comments": content("Hi") + finish("stop") + ": a\n\n:\n\n" + doneEvent,
+		"late choice":   content("A") + second(content("X")) + finish("stop") + second(content("Y")) + second(content("Z")) + second(finish("length")) + doneEvent,
+		"together":      content("A") + second(content("X")) + `data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"},{"index":1,"delta":{"content":"Y"}}]}` + "\n\n" + second(finish("length")) + doneEvent,
+		"last together": content("A") + second(content("X")) + `data: {"choices":[{"index":1,"delta":{"content":"Y"},"finish_reason":"stop"},{"index":0,"delta":{},"finish_reason":"length"}]}` + "\n\n" + doneEvent,
+		"named tools":   calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}`) + ": x\n\n" + calls(`{"index":0,"function":{"arguments":"{}"}}`) + calls(`{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":""}}`, `{"index":2,"id":"c","type":"function","function":{"name":"h","arguments":""}}`) + calls(`{"index":1,"function":{"arguments":"{}"}}`) + calls(`{"index":2,"function":{"arguments":"{}"}}`) + finish("tool_calls") + doneEvent,
 		"costs":         `data: {"choices":[],"prompt_filter_results":[]}` + "\n\n" + content("Hi") + finish("stop") + `data: {"choices":[],"cost":"0"}` + "\n\n" + doneEvent,
 		"think tags":    content("<think>a</think>b") + finish("stop") + doneEvent,
 		"tools":         delta(`{"role":"assistant","content":null,"tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":"{\"x\""}}]}`) + delta(`{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}`) + finish("tool_calls") + doneEvent,
@@ -64,7 +72,7 @@ func TestRepairs(t *testing.T) {
 		"STR-09 two finish reasons":           {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("tool_calls") + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
 		"STR-09 stop after a call":            {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + finish("stop") + doneEvent, "", "tool_calls", []tool{a}},
 		"finish reason is empty text":         {strings.Replace(content("Hi"), "null}", `""}`, 1) + finish("stop") + doneEvent, "Hi", "stop", nil},
-		"text after the finish":               {content("Hi") + finish("stop") + content("more") + doneEvent, "Hi", "stop", nil},
+		"text after the finish":               {content("Hi") + finish("stop") + content("more") + doneEvent, "Himore", "stop", nil},
 		"error is null":                       {strings.Replace(content("Hi"), `"id"`, `"error":null,"id"`, 1) + finish("stop") + doneEvent, "Hi", "stop", nil},
 		"TOOL-01 no index":                    {delta(`{"tool_calls":[{`+callA+`},{`+callB+`}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a, b}},
 		"TOOL-03 always index 0":              {delta(`{"tool_calls":[{"index":0,`+callA+`}]}`) + delta(`{"tool_calls":[{"index":0,`+callB+`}]}`) + finish("tool_calls") + doneEvent, "", "tool_calls", []tool{a, b}},
@@ -92,6 +100,9 @@ func TestRepairs(t *testing.T) {
 		})
 	}
 }
+
+// second makes the events of the first choice those of the second.
+func second(text string) string { return strings.ReplaceAll(text, `[{"index":0`, `[{"index":1`) }
 
 // lines takes the blank lines out of a stream.
 func lines(text string) string { return strings.ReplaceAll(text, "\n\n", "\n") + "\n" }

@@ -23,6 +23,7 @@ var defects = []string{
 	`{"tool_calls":[{"id":"c","function":{"name":"h","arguments":"{}"}},{"function":{"name":"h","arguments":"{}"}}]}`,
 	`{"tool_calls":[{"index":1,"id":"","type":"","function":{"name":null,"arguments":"{}"}}]}`, `{"tool_calls":[{"index":2,"id":"d"}]}`,
 	`{"tool_calls":[{"index":2,"function":{"name":"i"}}]}`, `{"tool_calls":[{"function":{"arguments":{"o":1}}}]}`, `{"tool_calls":[{"index":7,"id":"e","type":"function","function":{"name":"k"}}]}`,
+	`{"tool_calls":[{"index":0,"id":"n","type":"function","function":{"name":"na","arguments":""}}]}`, `{"tool_calls":[{"index":0,"function":{"name":"me"}}]}`,
 	`{"tool_calls":[]}`, `{"tool_calls":[{}]}`, `{"function_call":{"name":"f","arguments":""}}`, `{"content":"A","tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":" "}}]}`,
 }
 
@@ -91,5 +92,40 @@ func FuzzRepair(f *testing.F) {
 				require.Len(t, choice.Get("message.tool_calls").Array(), len(got.tools[i]))
 			}
 		}
+	})
+}
+
+// R-491, R-223: no finish reason that comes too early costs a piece of the text, wherever it stands and whatever lies between.
+func FuzzPrematureFinish(f *testing.F) {
+	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15})
+	f.Add([]byte{8, 8, 2, 10, 10, 4, 12, 3, 11})
+	f.Fuzz(func(t *testing.T, plan []byte) {
+		pieces := []string{`{"role":"assistant","content":""}`, `{}`, `{"content":"a"}`, `{"reasoning_content":"r"}`, `{"content":"<"}`, `{"content":""}`, `{"content":7}`}
+		var text, want, thoughts strings.Builder
+		for i, p := range plan[:min(len(plan), 100)] {
+			if p%8 == 7 {
+				text.WriteString(": x\n\n")
+				continue
+			}
+			piece, reason := pieces[p%8], "null"
+			if p&8 != 0 {
+				reason = endings[2+int(p>>4)%(len(endings)-2)]
+			}
+			fmt.Fprintf(&text, "data: {\"choices\":[{\"index\":0,\"delta\":%s,\"finish_reason\":%s}],\"n\":%d}\n\n", piece, reason, i)
+			want.WriteString(gjson.Get(piece, "content").String())
+			thoughts.WriteString(gjson.Get(piece, "reasoning_content").String())
+		}
+		text.WriteString(finish("stop") + usageChunk + doneEvent)
+		for _, opts := range []options{{}, {Think: stream.ThinkSplit, IncludeUsage: true}} {
+			out, problem, err := pass(text.String(), opts)
+			require.NoError(t, err)
+			require.Nil(t, problem)
+			got := readStrictly(t, out)
+			require.True(t, got.done)
+			require.Equal(t, want.String(), got.content[0])
+			require.Equal(t, thoughts.String(), got.reasoning[0])
+			require.NotEmpty(t, got.finish[0])
+		}
+		require.Equal(t, want.String(), gjson.GetBytes(collect(t, text.String()), "choices.0.message.content").Str)
 	})
 }

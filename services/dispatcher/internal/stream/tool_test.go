@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/stream"
 )
 
@@ -46,6 +47,18 @@ func TestToolCalls(t *testing.T) {
 		{"name first, then id", calls(`{"index":0,"function":{"name":"f"}}`) + calls(`{"index":0,"id":"a"}`) + calls(`{"index":0,"function":{"arguments":"{\"q\":1}"}}`), []tool{q1}},
 		{"name first, then id, no index", calls(`{"function":{"name":"f"}}`) + calls(`{"id":"a"}`) + calls(`{"function":{"arguments":"{\"q\":1}"}}`), []tool{q1}},
 		{"arguments before the name", calls(`{"index":0,"id":"a"}`) + calls(`{"index":0,"function":{"arguments":"{\"q\""}}`) + calls(`{"index":0,"function":{"name":"f","arguments":":1}"}}`), []tool{q1}},
+		{"a name in pieces", calls(`{"index":0,"id":"a","type":"function","function":{"name":"fun","arguments":""}}`) + calls(`{"index":0,"function":{"name":"cti","arguments":""}}`) + calls(`{"index":0,"function":{"name":"on"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`), []tool{{"a", "function", "function", "{}"}}}, // R-492
+		{"a name in pieces, arguments with the last", calls(`{"index":0,"id":"a","type":"function","function":{"name":"fun"}}`) + calls(`{"index":0,"id":"","type":"function","function":{"name":"ction","arguments":"{}"}}`), []tool{{"a", "function", "function", "{}"}}},
+		{"a name in pieces, no id", calls(`{"index":0,"function":{"name":"fun"}}`) + calls(`{"index":0,"function":{"name":"ction"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`), []tool{{"*", "function", "function", "{}"}}},
+		{"a name in pieces, the id before it", calls(`{"index":0,"id":"a"}`) + calls(`{"index":0,"function":{"name":"fun"}}`) + calls(`{"index":0,"function":{"name":"ction"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`), []tool{{"a", "function", "function", "{}"}}},
+		{"a name in pieces, the id with each", calls(`{"index":0,"id":"a","function":{"name":"fun"}}`) + calls(`{"index":0,"id":"a","function":{"name":"ction"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`), []tool{{"a", "function", "function", "{}"}}},
+		{"a name that grows", calls(`{"index":0,"id":"a","function":{"name":"fun"}}`) + calls(`{"index":0,"function":{"name":"function"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`), []tool{{"a", "function", "function", "{}"}}},
+		{"a name twice", calls(`{"index":0,"id":"a","function":{"name":"f"}}`) + calls(`{"index":0,"function":{"name":"f"}}`) + calls(`{"index":0,"function":{"arguments":"{\"q\":1}"}}`), []tool{q1}},
+		{"a name in pieces, and no arguments", calls(`{"index":0,"id":"a","function":{"name":"fun"}}`) + calls(`{"index":0,"function":{"name":"ction"}}`), []tool{{"a", "function", "function", "{}"}}},
+		{"names of two calls in pieces", calls(`{"index":0,"id":"a","function":{"name":"f"}}`, `{"index":1,"id":"b","function":{"name":"g"}}`) + calls(`{"index":1,"function":{"name":"2"}}`, `{"index":0,"function":{"name":"1"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`, `{"index":1,"function":{"arguments":"{}"}}`), []tool{{"a", "f1", "function", "{}"}, {"b", "g2", "function", "{}"}}},
+		{"the name of the second in pieces", calls(`{"index":0,"id":"a","type":"function",`+full+`}`) + calls(`{"index":1,"id":"b","type":"function","function":{"name":"g","arguments":""}}`) + calls(`{"index":1,"function":{"name":"2"}}`) + calls(`{"index":1,"function":{"arguments":"{}"}}`), []tool{q1, {"b", "g2", "function", "{}"}}},
+		{"another call with an id is no piece", calls(`{"index":0,"id":"a","function":{"name":"f"}}`) + calls(`{"index":0,"id":"b","function":{"name":"g"}}`) + calls(`{"index":0,"function":{"arguments":"{}"}}`), []tool{{"a", "f", "function", "{}"}, {"b", "g", "function", "{}"}}},
+		{"a name behind arguments is no piece", calls(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"q\":1}"}}`) + calls(`{"index":0,"function":{"name":"g"}}`), []tool{q1, {"*", "g", "function", "{}"}}},
 		{"arguments are an object", calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":{"q":1}}}`), []tool{q1}},
 		{"arguments null", calls(`{"index":0,"id":"a","type":"function","function":{"name":"f","arguments":null}}`), []tool{{"a", "f", "function", "{}"}}},
 		{"only a name, ever", calls(`{"index":0,"function":{"name":"f"}}`), []tool{{"*", "f", "function", "{}"}}},
@@ -121,6 +134,25 @@ func TestExtraMembersOfCalls(t *testing.T) {
 		readStrictly(t, out)
 		require.Equal(t, 1, strings.Count(out, signature), "%s: %s", name, out)
 	}
+}
+
+// R-492: what comes with the pieces of a name is kept, and the first delta is the only one with a name.
+func TestNameInPieces(t *testing.T) {
+	t.Parallel()
+	text := `data: {"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"x","tool_calls":[{"index":0,"id":"a","type":"function","x":1,"function":{"name":"r\u00e9","arguments":"","y":2}}]},"finish_reason":null}],"z":3}` + "\n\n" +
+		calls(`{"index":0,"function":{"name":"ad","w":4}}`) + delta(`{"content":"y","tool_calls":[{"index":0,"v":5,"function":{"name":"_it"}}]}`) +
+		calls(`{"index":0,"function":{"arguments":"{}"}}`)
+	out := passed(t, text+finish("tool_calls")+doneEvent, options{})
+	require.Equal(t, `data: {"id":"c1","choices":[{"index":0,"delta":{"role":"assistant","content":"x","tool_calls":[{"index":0,"id":"a","type":"function","function":{"name":"r\u00e9ad_it","arguments":"","y":2,"w":4},"x":1,"v":5}]},"finish_reason":null}],"z":3}`+"\n\n"+
+		delta(`{"content":"y"}`)+calls(`{"index":0,"function":{"arguments":"{}"}}`)+finish("tool_calls"), out)
+
+	custom := calls(`{"index":0,"id":"a","type":"custom","custom":{"name":"s"}}`) + calls(`{"index":0,"custom":{"name":"h"}}`) + calls(`{"index":0,"custom":{"input":"ls"}}`)
+	require.JSONEq(t, `[{"id":"a","type":"custom","custom":{"name":"sh","input":"ls"}}]`,
+		gjson.GetBytes(collect(t, custom+finish("stop")+doneEvent), "choices.0.message.tool_calls").Raw)
+
+	out, _, err := pass(calls(`{"index":0,"id":"a","type":"function","function":{"name":"f"}}`), options{})
+	require.ErrorIs(t, err, classify.ErrTruncated)
+	require.Contains(t, out, `"name":"f"`, "what was held is sent before the error")
 }
 
 // A call of a custom tool that comes before its name keeps what came of its input.

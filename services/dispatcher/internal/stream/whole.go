@@ -17,7 +17,9 @@ func (f *Filter) takeApart(c *answer.Chunk) Step {
 		if w.index == 0 {
 			w.index = i
 		}
-		w.pass()
+		if st := f.choice(w.index); st.reason == nil { // a whole answer behind the pieces of it says nothing new
+			w.pass()
+		}
 	}
 	step.Chunks = f.out
 	return step

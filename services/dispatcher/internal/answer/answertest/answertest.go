@@ -94,7 +94,19 @@ func Relay(src answer.Source, o Options) (out string, problem []byte, err error)
 		}
 		return string(all), nil, err
 	}
+	for _, c := range end.Chunks {
+		all = to.Append(all, c)
+	}
 	return string(to.End(all, end)), nil, nil
+}
+
+// Write writes chunks as a client of Chat Completions gets them.
+func Write(chunks []*answer.Chunk) string {
+	out, to := []byte(nil), Options{}.Answer()
+	for _, c := range chunks {
+		out = to.Append(out, c)
+	}
+	return string(out)
 }
 
 // Bad asks the table about an event that may be an error.
@@ -152,6 +164,9 @@ func Synthesize(body []byte, o Options) (string, error) {
 	end, err := f.End()
 	if err != nil {
 		return "", err
+	}
+	for _, c := range end.Chunks {
+		out = to.Append(out, c)
 	}
 	return string(to.End(out, end)), nil
 }

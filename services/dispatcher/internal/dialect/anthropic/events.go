@@ -37,7 +37,7 @@ type events struct {
 	head     answer.Head
 	begun    bool // the chunk with the role was given
 	spoke    bool // anything of an answer was given
-	finished bool // a finish reason was given
+	finished bool // a finish reason was given, and nothing behind it
 	usage    usage
 	told     usage // that the client knows
 
@@ -176,24 +176,22 @@ func (s *events) choice() *answer.Choice {
 	return s.chunk().Choose(0)
 }
 
-// more gives the choice of a chunk that brings more of the answer.
+// more gives the choice of a chunk that brings more of the answer. A reason before it was premature, as the reader of the chunks sees.
 func (s *events) more() *answer.Choice {
-	s.spoke = true
+	s.spoke, s.finished = true, false
 	return s.choice()
 }
 
-// content gives a chunk with a text, unless there is none in it or the answer is over.
+// content gives a chunk with a text, unless there is none in it.
 func (s *events) content(raw []byte) {
-	if len(inner(raw)) > 0 && !s.finished {
+	if len(inner(raw)) > 0 {
 		s.more().Content = raw
 	}
 }
 
 func (s *events) startBlock(b []byte) {
 	s.endBlock()
-	if s.block = otherBlock; s.finished {
-		return
-	}
+	s.block = otherBlock
 	switch string(inner(rawjson.Get(b, "type"))) {
 	case "text":
 		s.content(rawjson.Get(b, "text"))
@@ -246,7 +244,7 @@ func (s *events) delta(d []byte) {
 
 // think gives a chunk with thinking and keeps the text for its signature.
 func (s *events) think(raw []byte) {
-	if len(inner(raw)) > 0 && !s.finished {
+	if len(inner(raw)) > 0 {
 		s.more().ReasoningContent = raw
 	}
 	if len(s.thought) <= maxThought {
@@ -256,7 +254,7 @@ func (s *events) think(raw []byte) {
 
 // detail gives a chunk with an entry of reasoning_details, if there is one.
 func (s *events) detail(entry []byte) {
-	if entry != nil && !s.finished {
+	if entry != nil {
 		ch := s.more()
 		ch.Delta, ch.Extra = reasoningDetails(entry), true
 		s.details++

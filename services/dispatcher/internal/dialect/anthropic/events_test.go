@@ -110,6 +110,39 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+// R-491: what comes behind a reason is not lost, and the last reason counts.
+func TestPrematureReason(t *testing.T) {
+	t.Parallel()
+	stop := func(reason string) string {
+		return native("message_delta", `,"delta":{"stop_reason":"`+reason+`"},"usage":{"output_tokens":1}`)
+	}
+	call := started(1, `{"type":"tool_use","id":"a","name":"f"}`) + delta(1, `{"type":"input_json_delta","partial_json":"{\"n\""}`)
+	rest := delta(1, `{"type":"input_json_delta","partial_json":":1}"}`) + stopped(1)
+	thought := started(0, `{"type":"thinking","thinking":"Hm"}`) + stopped(0)
+	for name, c := range map[string]struct {
+		in, content, reasoning, finish, args string
+	}{
+		"before all":         {head + stop("end_turn") + hello + ended("end_turn"), "Hello", "", "stop", ""},
+		"between blocks":     {head + hello + stop("end_turn") + hello + call + rest + ended("max_tokens"), "HelloHello", "", "length", `{"n":1}`},
+		"within a block":     {head + started(0, `{"type":"text","text":"Hel"}`) + stop("end_turn") + delta(0, `{"type":"text_delta","text":"lo"}`) + ended("end_turn"), "Hello", "", "stop", ""},
+		"on thoughts":        {head + thought + stop("end_turn") + hello + ended("end_turn"), "Hello", "Hm", "stop", ""},
+		"twice, and no more": {head + hello + stop("end_turn") + ended("end_turn"), "Hello", "", "stop", ""},
+		"only the first one": {head + hello + stop("end_turn") + hello + native("message_stop", ""), "HelloHello", "", "stop", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body, problem, err := answertest.Collect(events(strings.NewReader(c.in)), answertest.Options{})
+			require.NoError(t, err)
+			require.Nil(t, problem)
+			choice := gjson.GetBytes(body, "choices.0")
+			require.Equal(t, c.content, choice.Get("message.content").Str)
+			require.Equal(t, c.reasoning, choice.Get("message.reasoning_content").Str)
+			require.Equal(t, c.finish, choice.Get("finish_reason").Str)
+			require.Equal(t, c.args, choice.Get("message.tool_calls.0.function.arguments").Str)
+		})
+	}
+}
+
 // R-494: known counts do not fall back to zero, and the usage is there whatever comes, or does not, after the reason.
 func TestUsageOfStream(t *testing.T) {
 	t.Parallel()

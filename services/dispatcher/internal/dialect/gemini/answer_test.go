@@ -337,6 +337,78 @@ func TestUsageOfStream(t *testing.T) { // STR-15
 	require.True(t, strings.HasSuffix(out, openai.Done))
 }
 
+// R-491: gateways that translate to the protocol state STOP before the text, or with every piece of it.
+func TestPrematureStop(t *testing.T) {
+	t.Parallel()
+	piece := func(parts, finish string) string {
+		if finish != "" {
+			finish = `,"finishReason":"` + finish + `"`
+		}
+		return `{"candidates":[{"content":{"role":"model","parts":[` + parts + `]},"index":0` + finish + `}],"usageMetadata":{"promptTokenCount":3,"candidatesTokenCount":2,"totalTokenCount":5}}`
+	}
+	const hello, you, thought, call = `{"text":"Hello"}`, `{"text":" you"}`, `{"text":"Hm","thought":true}`, `{"functionCall":{"id":"c1","name":"f","args":{}}}`
+	const image = `{"inlineData":{"mimeType":"image/png","data":"AA=="}}`
+	type want struct {
+		content, reasoning, finish string
+		calls, images              int
+	}
+	for name, tc := range map[string]struct {
+		events []string
+		want   want
+	}{
+		"before the text":                 {[]string{piece(``, "STOP"), piece(``, "STOP"), piece(hello, ""), piece(you, ""), piece(``, "STOP")}, want{"Hello you", "", "stop", 0, 0}},
+		"on every piece":                  {[]string{piece(``, "STOP"), piece(hello, "STOP"), piece(you, "STOP")}, want{"Hello you", "", "stop", 0, 0}},
+		"on thoughts":                     {[]string{piece(thought, "STOP"), piece(hello, "STOP"), piece(you, ""), piece(``, "STOP")}, want{"Hello you", "Hm", "stop", 0, 0}},
+		"in numbers":                      {[]string{strings.Replace(piece(``, "X"), `"X"`, "1", 1), piece(hello+","+you, ""), strings.Replace(piece(``, "X"), `"X"`, "2", 1)}, want{"Hello you", "", "length", 0, 0}},
+		"on every piece, then a limit":    {[]string{piece(hello, "STOP"), piece(you, "STOP"), piece(``, "MAX_TOKENS")}, want{"Hello you", "", "length", 0, 0}},
+		"on every piece, then a filter":   {[]string{piece(hello, "STOP"), piece(you, "STOP"), piece(``, "SAFETY")}, want{"Hello you", "", "content_filter", 0, 0}},
+		"before a call":                   {[]string{piece(``, "STOP"), piece(hello, "STOP"), piece(call, "STOP"), piece(call, "STOP")}, want{"Hello", "", "tool_calls", 2, 0}},
+		"before an image":                 {[]string{piece(hello, "STOP"), piece(image, "STOP")}, want{"Hello", "", "stop", 0, 1}},
+		"of all, and another after a cut": {[]string{piece(hello, "STOP"), piece(you, "")}, want{"Hello you", "", "stop", 0, 0}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := data(tc.events...)
+			out, problem, err := answertest.Relay(source(strings.NewReader(text)), answertest.Options{IncludeUsage: true})
+			require.NoError(t, err)
+			require.Nil(t, problem)
+			require.Equal(t, 1, strings.Count(out, `"finish_reason":"`), out)
+			require.Equal(t, 1, strings.Count(out, `"usage":{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5`), out)
+			require.True(t, strings.HasSuffix(out, openai.Done))
+			for _, src := range []answer.Source{answertest.Chat(strings.NewReader(out)), source(strings.NewReader(text))} {
+				body, problem, err := answertest.Collect(src, answertest.Options{})
+				require.NoError(t, err)
+				require.Nil(t, problem)
+				choice := gjson.GetBytes(body, "choices.0")
+				require.Equal(t, tc.want, want{
+					choice.Get("message.content").Str, choice.Get("message.reasoning_content").Str, choice.Get("finish_reason").Str,
+					int(choice.Get("message.tool_calls.#").Int()), int(choice.Get("message.images.#").Int()),
+				})
+			}
+		})
+	}
+	_, _, err := answertest.Relay(source(strings.NewReader(data(piece(``, "STOP"), piece(hello, "")))), answertest.Options{})
+	require.ErrorIs(t, err, classify.ErrTruncated, "the text has no end of its own")
+	_, problem, err := answertest.Relay(source(strings.NewReader(data(piece(``, "STOP"), piece(``, "MALFORMED_FUNCTION_CALL")))), answertest.Options{})
+	require.NoError(t, err)
+	require.Contains(t, string(problem), "MALFORMED")
+}
+
+// Citations that come with each piece are told once, each.
+func TestCitationsOfPrematureStops(t *testing.T) {
+	t.Parallel()
+	piece := func(text, sources string) string {
+		return `{"candidates":[{"content":{"parts":[{"text":"` + text + `"}]},"groundingMetadata":{"groundingChunks":[` + sources + `]},"finishReason":"STOP"}]}`
+	}
+	const a, b = `{"web":{"uri":"https://a.example"}}`, `{"web":{"uri":"https://b.example"}}`
+	text := data(piece("x", a), piece("y", a), piece("z", a+","+b), piece("w", b))
+	body, problem, err := answertest.Collect(source(strings.NewReader(text)), answertest.Options{})
+	require.NoError(t, err)
+	require.Nil(t, problem)
+	require.Equal(t, `["https://a.example","https://b.example"]`, gjson.GetBytes(body, "choices.0.message.annotations.#.url_citation.url").Raw)
+	require.Equal(t, "xyzw", gjson.GetBytes(body, "choices.0.message.content").Str)
+}
+
 // R-494: known counts do not fall back to zero, nor are they lost when the last event leaves them out.
 func TestUsageThatFalls(t *testing.T) {
 	t.Parallel()

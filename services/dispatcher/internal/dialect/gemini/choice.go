@@ -20,6 +20,7 @@ type choice struct {
 	finish        string // "" while the choice is open
 	text          []byte // what the citations point at, up to maxKept
 	grounding     []byte // raw groundingMetadata, the last that came
+	cited         []byte // the citations that the client knows
 }
 
 // maxKept bounds what a choice keeps of its text, and of the metadata of a search.
@@ -29,6 +30,11 @@ const maxKept = 1 << 20
 type message struct {
 	reasoning, content, images []byte
 	calls                      []answer.Call
+}
+
+// some says whether the parts meant anything.
+func (m *message) some() bool {
+	return len(m.reasoning) > 0 || len(m.content) > 0 || len(m.images) > 0 || len(m.calls) > 0
 }
 
 // read takes the next parts of the candidate. Those that mean nothing to a client are left out, as are the signatures of texts, which no

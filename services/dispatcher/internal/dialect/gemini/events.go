@@ -91,14 +91,14 @@ func (e *events) reply(r *reply, data []byte) {
 	}
 }
 
-// candidate takes the next piece of a candidate.
+// candidate takes the next piece of a candidate. Other servers of the protocol state a finish reason with every piece; what comes of it is for the
+// reader of the chunks to see (R-491).
 func (e *events) candidate(c candidate) {
 	ch := e.choice(c.index)
-	if ch.finish != "" { // nothing may follow the finish reason, but what is known of the search still counts
-		ch.ground(c.grounding)
-		return
-	}
 	m := ch.read(c.parts)
+	if m.some() {
+		ch.finish = ""
+	}
 	if len(m.reasoning) > 0 {
 		e.piece(ch).ReasoningContent = answer.Quoted(m.reasoning)
 	}
@@ -129,8 +129,11 @@ func (e *events) choice(index int) *choice {
 }
 
 func (e *events) finish(c *choice, reason string) {
-	c.close(reason)
-	e.extra(c, "annotations", c.citations())
+	before := c.finish
+	if c.close(reason); c.finish == before {
+		return
+	}
+	e.extra(c, "annotations", c.newCitations())
 	e.piece(c).Finish = []byte(`"` + c.finish + `"`)
 }
 

@@ -54,6 +54,17 @@ func (c *choice) citations() []byte {
 	return out
 }
 
+// newCitations gives those citations that the client does not know, as long as the others are what it knows.
+func (c *choice) newCitations() []byte {
+	all := c.citations()
+	fresh, goesOn := bytes.CutPrefix(all, c.cited)
+	if !goesOn {
+		return nil
+	}
+	c.cited = all
+	return bytes.TrimPrefix(fresh, []byte{','})
+}
+
 // locate gives the place of a segment in characters. Google counts bytes, and counts them in the part that the segment is in, of which
 // nothing is known any more; its text is what tells.
 func (c *choice) locate(segment gjson.Result) (start, end int, found bool) {

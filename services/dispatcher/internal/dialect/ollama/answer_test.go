@@ -87,9 +87,10 @@ func TestStreamsAreSound(t *testing.T) {
 func TestStreamLines(t *testing.T) {
 	t.Parallel()
 	head := `data: {"id":"chatcmpl-fx","object":"chat.completion.chunk","created":0,"model":"m","choices":[`
-	finish := func(reason string) string {
-		return head + `{"index":0,"delta":{},"finish_reason":"` + reason + "\"}]}\n\ndata: [DONE]\n\n"
+	finishPiece := func(reason string) string {
+		return head + `{"index":0,"delta":{},"finish_reason":"` + reason + "\"}]}\n\n"
 	}
+	finish := func(reason string) string { return finishPiece(reason) + "data: [DONE]\n\n" }
 	first := head + `{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}` + "\n\n"
 	for name, tt := range map[string]struct{ in, want string }{
 		"nothing":              {"", ""},
@@ -101,7 +102,9 @@ func TestStreamLines(t *testing.T) {
 		"rubbish":              {"<html>\n" + `{"model":"m","message":{"content":"x"},"done":true}`, ""},
 		"a list":               {`[1]`, ""},
 		"a message in a text":  {`{"model":"m","message":"{\"content\":\"x\"}","done":true}`, head + `{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}` + "\n\n" + finish("stop")},
-		"more after the end":   {`{"model":"m","message":{"content":""},"done":true}` + "\n" + `{"message":{"content":"x"}}` + "\n", first + finish("stop")},
+		"more after the end":   {`{"model":"m","message":{"content":"x"},"done":true}` + "\n" + `{"message":{"content":"y"}}` + "\n", head + `{"index":0,"delta":{"role":"assistant","content":"x"},"finish_reason":null}]}` + "\n\n" + finish("stop")},
+		"an end before all":    {`{"model":"m","message":{"content":""},"done":true}` + "\n" + `{"message":{"content":"x"}}` + "\n" + `{"done":true}`, first + finishPiece("stop") + head + `{"index":0,"delta":{"content":"x"},"finish_reason":null}]}` + "\n\n" + finish("stop")}, // R-491
+		"an end before a cut":  {`{"model":"m","message":{"content":""},"done":true}` + "\n" + `{"message":{"content":"x"}}` + "\n", first + finishPiece("stop") + head + `{"index":0,"delta":{"content":"x"},"finish_reason":null}]}` + "\n\n"},
 		"an answer in one":     {`{"model":"m","message":{"content":"\u00e9"},"done":true}`, head + `{"index":0,"delta":{"role":"assistant","content":"\u00e9"},"finish_reason":null}]}` + "\n\n" + finish("stop")},
 		"probabilities":        {`{"model":"m","message":{"content":"a"},"logprobs":[{"token":"a","logprob":-0.10}]}`, head + `{"index":0,"delta":{"role":"assistant","content":"a"},"logprobs":{"content":[{"token":"a","logprob":-0.10}],"refusal":null},"finish_reason":null}]}` + "\n\n"},
 		"calls with ids":       {`{"model":"m","message":{"content":"","tool_calls":[{"id":"x","function":{"name":"f","arguments":{"n":1.0}}},{"function":{"name":"g"}},{"function":3}]}}`, head + `{"index":0,"delta":{"role":"assistant","tool_calls":[{"index":0,"id":"x","type":"function","function":{"name":"f","arguments":"{\"n\":1.0}"}},{"index":1,"id":"call_fx_1","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":null}]}` + "\n\n"},

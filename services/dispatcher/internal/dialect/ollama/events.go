@@ -26,6 +26,8 @@ type stream struct {
 	out   answer.Queue // of the last line that had any
 	reply
 	begun bool // the role was sent
+	spoke bool // anything of an answer was sent
+	done  bool // the server said so, before it had said anything else
 	over  bool // the answer has ended, well or not
 }
 
@@ -47,6 +49,11 @@ func (s *stream) Next() (*answer.Chunk, error) {
 	if err := s.lines.Err(); err != nil {
 		return nil, err
 	}
+	if s.done && !s.over {
+		s.over = true
+		s.out.Add(answer.Done)
+		return s.out.Next()
+	}
 	return nil, io.EOF
 }
 
@@ -67,12 +74,14 @@ func (s *stream) line(text []byte) {
 	if !done {
 		return
 	}
-	s.over = true
 	s.chunk().Choose(0).Finish = s.finish(line)
 	if counted(line) {
 		s.chunk().Usage = appendUsage(nil, line)
 	}
-	s.out.Add(answer.Done)
+	if s.done = true; s.spoke { // otherwise the answer may still come
+		s.over = true
+		s.out.Add(answer.Done)
+	}
 }
 
 // chunk gives a chunk, to be filled.
@@ -92,6 +101,8 @@ func (s *stream) delta(line gjson.Result, done bool) {
 	if said.Str == "" && thought.Str == "" && len(calls) == 0 && (s.begun || !done) {
 		return
 	}
+	s.spoke = s.spoke || said.Str != "" || thought.Str != "" || len(calls) > 0
+	s.done = s.done && !s.spoke
 	ch := s.chunk().Choose(0)
 	if !s.begun {
 		s.begun = true
