@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"sync/atomic"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -140,9 +141,22 @@ func (b *Bus) Ready() bool { return b.session.ready() && b.answers.IsConnected()
 // may be gone then, so whoever keeps something there has to put it there again. Watches and consumers look after themselves.
 func (b *Bus) Interrupted() <-chan struct{} { return b.session.next() }
 
-// Close flushes what is buffered and ends the connections. Subscriptions and consumers must have been stopped before.
+// flushLimit bounds the wait for a server that is there but does not answer.
+const flushLimit = 30 * time.Second
+
+// subscribed waits until the server knows the subscriptions of nc. One that is away is told of them when it is back.
+func subscribed(nc *nats.Conn) error {
+	if err := nc.FlushTimeout(flushLimit); err != nil && nc.IsConnected() {
+		return fmt.Errorf("telling the server of a subscription: %w", err)
+	}
+	return nil
+}
+
+// Close flushes what is buffered, until ctx ends, and ends the connections. Subscriptions and consumers must have been stopped before.
 func (b *Bus) Close(ctx context.Context) error {
 	b.session.stop()
+	ctx, cancel := context.WithTimeout(ctx, flushLimit)
+	defer cancel()
 	for _, nc := range []*nats.Conn{b.answers, b.nc} {
 		if err := nc.FlushWithContext(ctx); err != nil && nc.IsConnected() {
 			b.log.Warn("flushing a NATS connection", slog.Any("error", err))

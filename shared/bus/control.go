@@ -187,5 +187,8 @@ func (b *Bus) ServeFence(ingress string, handler func(rid string, at contract.Po
 	if err != nil {
 		return nil, fmt.Errorf("serving the fence: %w", err)
 	}
+	if err := subscribed(b.nc); err != nil {
+		return nil, errors.Join(err, sub.Unsubscribe())
+	}
 	return &Subscription{subs: []*nats.Subscription{sub}}, nil
 }

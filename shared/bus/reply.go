@@ -146,14 +146,17 @@ const (
 	pendingBytes    = 512 << 20
 )
 
-// SubscribeReplies receives the replies to all requests of an ingress.
+// SubscribeReplies receives the replies to all requests of an ingress. The server knows of it when it returns.
 func (b *Bus) SubscribeReplies(ingress string, handler ReplyHandler) (*Subscription, error) {
 	sub, err := b.answers.Subscribe(subject.Replies(ingress), func(m *nats.Msg) { handler(subject.Last(m.Subject), m.Data) })
 	if err != nil {
 		return nil, fmt.Errorf("subscribing to replies: %w", err)
 	}
 	if err := sub.SetPendingLimits(pendingMessages, pendingBytes); err != nil {
-		return nil, fmt.Errorf("setting limits of the reply subscription: %w", err)
+		return nil, errors.Join(fmt.Errorf("setting limits of the reply subscription: %w", err), sub.Unsubscribe())
+	}
+	if err := subscribed(b.answers); err != nil { // signs of life come over another connection
+		return nil, errors.Join(err, sub.Unsubscribe())
 	}
 	return &Subscription{subs: []*nats.Subscription{sub}}, nil
 }
