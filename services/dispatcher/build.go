@@ -25,7 +25,7 @@ func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, kno
 	return &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}},
 		Planner:  planner, Breakers: permits{breakers}, Secrets: known, Log: log,
-		Metrics: metrics,
+		Metrics: metrics, Health: &execute.Health{},
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, RoutedHeaders: r.RoutedTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
 		},

@@ -38,6 +38,7 @@ func (d *Dispatcher) newDiscovery() *discover.Runner {
 	return discover.NewRunner(discover.Config{
 		Sources: sources, Client: d.client, Premium: g.Routing.PremiumModels, Free: g.Routing.FreeModels, Logger: d.log,
 		Keys:    d.listingKeys,
+		Reached: d.exec.Health.Reached,
 		Publish: func(ctx context.Context, l modelindex.Listing) error { return modelindex.Put(ctx, d.bus, l) },
 		Fresh: func(s discover.Source) bool {
 			l, ok := d.models().Listing(s.Provider)

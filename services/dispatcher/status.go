@@ -4,9 +4,9 @@ import (
 	"context"
 	"encoding/json"
 
-	"hydrallm/services/dispatcher/internal/breaker"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
+	"hydrallm/shared/config"
 	"hydrallm/shared/query"
 )
 
@@ -15,40 +15,89 @@ func (r *run) status(context.Context, query.None) (query.Status, error) {
 	d := r.d
 	s := query.Status{
 		Status: query.Online, Providers: map[string]query.ProviderStatus{}, Agents: map[string]query.AgentStatus{},
-		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Slots: slotLoads(d.cfg.Gateway, r.slots), Chains: d.planner.Chains(),
+		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Channels: d.channelStatus(), Slots: slotLoads(d.cfg.Gateway, r.slots), Chains: d.planner.Chains(),
 	}
 	for id, c := range d.breakers.Snapshot() {
 		s.Circuits[id] = query.Circuit{State: c.State.String(), Failures: c.Failures, Remaining: c.Remaining, Probing: c.Probing, Remote: c.Remote}
 	}
 	for _, p := range d.cfg.Gateway.Providers {
-		sum := query.ProviderStatus{Healthy: true, ActiveKeys: len(p.Keys), TotalKeys: len(p.Keys)}
 		if pool := d.keys[p.ID]; pool != nil {
-			keys := statistics(pool)
-			s.KeyStatistics[p.ID] = keys
-			sum = query.ProviderStatus{Healthy: keys.Active > 0, ActiveKeys: keys.Active, FailedKeys: keys.Failed, TotalKeys: keys.Total}
+			s.KeyStatistics[p.ID] = statistics(pool)
 		}
-		sum.Healthy = sum.Healthy && d.reachable(p.ID)
+		sum := d.providerStatus(p, s.Channels, s.KeyStatistics[p.ID])
 		s.Providers[p.ID] = sum
 		if p.Agent() {
 			_, found := d.models().Listing(p.ID)
-			s.Agents[p.ID] = query.AgentStatus{Healthy: found && !d.open(plan.ProviderCircuit(p.ID)), BaseURL: p.URL}
+			s.Agents[p.ID] = query.AgentStatus{Healthy: found && sum.Healthy, BaseURL: p.URL}
 		}
 	}
 	return s, shorten(&s)
 }
 
-// reachable says whether no circuit of a provider is open.
-func (d *Dispatcher) reachable(provider string) bool {
-	for _, u := range d.cfg.Gateway.Upstreams {
-		if u.Provider == provider && d.open(u.ID) {
-			return false
-		}
+// noModel is the problem of a provider that requests can't be routed to, because nothing is known of what it offers.
+const noModel = "no model is known"
+
+// channelStatus shows each upstream that a model has, and each provider as requests are routed to it, by the name of its circuit.
+func (d *Dispatcher) channelStatus() map[string]query.Channel {
+	all := map[string]query.Channel{}
+	for _, l := range d.planner.Configured() {
+		all[l.Channel.Circuit] = d.channel(l.Channel.Circuit, l.Channel.Provider, d.exec.Problem(l))
 	}
-	return !d.open(plan.ProviderCircuit(provider))
+	for _, p := range d.cfg.Gateway.Providers {
+		problem := noModel
+		if l, ok := d.planner.Direct(p.ID); ok {
+			problem = d.exec.Problem(l)
+		}
+		circuit := plan.ProviderCircuit(p.ID)
+		all[circuit] = d.channel(circuit, p.ID, problem)
+	}
+	return all
 }
 
-func (d *Dispatcher) open(circuit string) bool {
-	return d.breakers.Get(circuit).State() == breaker.Open
+func (d *Dispatcher) channel(circuit, provider, problem string) query.Channel {
+	last := d.exec.Health.Last(circuit)
+	c := query.Channel{Provider: provider, Usable: problem == "", Problem: problem, LastSuccess: last.Success}
+	if f := last.Failure; !f.At.IsZero() {
+		c.LastError = &query.CallError{At: f.At, Class: string(f.Class), Reason: f.Reason, Status: f.Status, Model: f.Model}
+	}
+	return c
+}
+
+// providerStatus sums a provider up. That no model is known is no problem of one with upstreams, which name theirs.
+func (d *Dispatcher) providerStatus(p config.Provider, channels map[string]query.Channel, keys query.KeyStatistics) query.ProviderStatus {
+	sum := query.ProviderStatus{
+		Unreachable: d.exec.Health.Unreachable(p.ID), ActiveKeys: keys.Active, UsableKeys: keys.Active, FailedKeys: keys.Failed, TotalKeys: keys.Total,
+	}
+	if d.keys[p.ID] == nil {
+		sum.ActiveKeys, sum.UsableKeys, sum.TotalKeys = len(p.Keys), len(p.Keys), len(p.Keys)
+	} else {
+		sum.UsableKeys = usableKeys(keys.Keys)
+	}
+	if l, ok := d.models().Listing(p.ID); ok {
+		sum.Models = len(l.Models)
+	}
+	sum.Problem = channels[plan.ProviderCircuit(p.ID)].Problem
+	for _, u := range d.cfg.Gateway.Upstreams {
+		c, used := channels[u.ID]
+		if u.Provider == p.ID && used && (sum.Problem == "" || sum.Problem == noModel) {
+			sum.Problem = c.Problem
+		}
+	}
+	if !sum.Unreachable.IsZero() {
+		sum.Problem = "no connection"
+	}
+	sum.Healthy = sum.Problem == ""
+	return sum
+}
+
+// usableKeys counts the keys that rest for no model.
+func usableKeys(keys []query.KeyStatus) (n int) {
+	for _, k := range keys {
+		if k.Active && len(k.Models) == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Bounds of an answer, which must fit into a message: clients bring names of models, and operators any number of keys.
@@ -64,7 +113,7 @@ func shorten(s *query.Status) error {
 	}
 	for _, k := range s.KeyStatistics {
 		for i := range k.Keys {
-			k.Keys[i].Models = nil
+			k.Keys[i].Models, k.Keys[i].Cooldowns = nil, nil
 		}
 		for i := range k.Quota {
 			k.Quota[i].Models = []query.ModelQuota{}

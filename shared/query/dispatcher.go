@@ -57,6 +57,7 @@ type Status struct {
 	Agents        map[string]AgentStatus    `json:"agents"`
 	KeyStatistics map[string]KeyStatistics  `json:"key_statistics"` // of providers with a pool of keys
 	Circuits      map[string]Circuit        `json:"circuits"`
+	Channels      map[string]Channel        `json:"channels"` // by the same names
 	Slots         []Load                    `json:"slots"`
 	Chains        map[string][]string       `json:"chains"` // upstreams of each model of the configuration
 }
@@ -64,12 +65,35 @@ type Status struct {
 // Online is the status of a dispatcher that answers.
 const Online = "online"
 
-// ProviderStatus sums up a provider.
+// ProviderStatus sums up a provider. It is healthy when a request for its own choice of a model would be sent to it now, no circuit of an upstream
+// of it is open, and there is a connection to it; else Problem says what is in the way (R-439).
 type ProviderStatus struct {
-	Healthy    bool `json:"healthy"`
-	ActiveKeys int  `json:"active_keys"`
-	FailedKeys int  `json:"failed_keys"`
-	TotalKeys  int  `json:"total_keys"`
+	Healthy     bool      `json:"healthy"`
+	Problem     string    `json:"problem,omitempty"`
+	Unreachable time.Time `json:"unreachable_since,omitzero"` // no connection since then
+	Models      int       `json:"models"`                     // that it lists
+	ActiveKeys  int       `json:"active_keys"`                // that have not failed for all models, or have worked since
+	UsableKeys  int       `json:"usable_keys"`                // that may be used for every model now
+	FailedKeys  int       `json:"failed_keys"`
+	TotalKeys   int       `json:"total_keys"`
+}
+
+// Channel is what a dispatcher knows of calling an upstream, or a provider for requests that are routed.
+type Channel struct {
+	Provider    string     `json:"provider"`
+	Usable      bool       `json:"usable"`            // a call would be made now
+	Problem     string     `json:"problem,omitempty"` // why not
+	LastSuccess time.Time  `json:"last_success,omitzero"`
+	LastError   *CallError `json:"last_error,omitempty"`
+}
+
+// CallError is a call that brought no answer, and not through the request's own fault. It holds nothing that the provider wrote.
+type CallError struct {
+	At     time.Time `json:"at"`
+	Class  string    `json:"error"`
+	Reason string    `json:"reason,omitempty"`
+	Status int       `json:"status,omitempty"` // of HTTP
+	Model  string    `json:"model,omitempty"`
 }
 
 // AgentStatus is a local agent: healthy once it has listed its models and while its circuit is not open (B-41).

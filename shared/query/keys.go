@@ -34,7 +34,18 @@ type KeyStatus struct {
 	Until      time.Time `json:"cooldown_until,omitzero"` // of the cooldown for every model; may be past
 	Remaining  int       `json:"cooldown_remaining"`      // of the same in seconds, rounded up
 	Models     []string  `json:"resting_models,omitempty"`
-	LastProbed time.Time `json:"last_probed,omitzero"`
+	// Cooldowns are those for one model, of the models in Models.
+	Cooldowns  []ModelCooldown `json:"model_cooldowns,omitempty"`
+	LastError  *CallError      `json:"last_error,omitempty"` // the last failure that was the key's; it stays after a success
+	LastProbed time.Time       `json:"last_probed,omitzero"`
+}
+
+// ModelCooldown is the time in which a key is not used for a model.
+type ModelCooldown struct {
+	Model     string    `json:"model"`
+	Reason    string    `json:"error,omitempty"` // class of the failure
+	Until     time.Time `json:"cooldown_until"`
+	Remaining int       `json:"cooldown_remaining"` // seconds, rounded up
 }
 
 // KeyQuota is what was made of the quota of a key for all models together, and for each of those used last.

@@ -47,3 +47,12 @@ func ofKey(err error) bool {
 	}
 	return false
 }
+
+// reached says whether the provider was there, whatever it answered, if that is known.
+func reached(err error) (ok, known bool) {
+	if err == nil || refused(err) {
+		return true, true
+	}
+	e, is := errors.AsType[*RefusedError](err)
+	return false, is && e.Verdict.Unreached
+}

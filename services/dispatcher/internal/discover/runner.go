@@ -38,6 +38,8 @@ type Config struct {
 	Keys func(provider string) []Key
 	// Publish tells everyone what a provider offers.
 	Publish func(ctx context.Context, l modelindex.Listing) error
+	// Reached is told whether there was a connection to a provider that was asked. May be nil.
+	Reached func(provider string, ok bool)
 	// Fresh says that another dispatcher asked the same source a moment ago, so that it need not be done here. May be nil. Refresh does not ask.
 	Fresh func(s Source) bool
 }
@@ -73,6 +75,9 @@ type Runner struct {
 
 // NewRunner makes a runner that does nothing before Start or Refresh.
 func NewRunner(cfg Config) *Runner {
+	if cfg.Reached == nil {
+		cfg.Reached = func(string, bool) {}
+	}
 	if cfg.Fresh == nil {
 		cfg.Fresh = func(Source) bool { return false }
 	}
@@ -255,6 +260,9 @@ func (r *Runner) ask(s Source, all bool) bool {
 	defer cancel()
 	for _, key := range keys[:min(len(keys), maxKeys)] {
 		models, err := List(ctx, r.cfg.Client, s, key.Value)
+		if ok, known := reached(err); known {
+			r.cfg.Reached(s.Provider, ok)
+		}
 		if err == nil {
 			return r.publish(modelindex.Listing{
 				Provider: s.Provider, From: s.Fingerprint(), Models: Classify(models, s.Rules(r.cfg.Premium, r.cfg.Free)), At: time.Now(),

@@ -120,6 +120,7 @@ func (a *attempt) note(ctx context.Context, v classify.Verdict) {
 	}
 	record.Status = usageStatus(v)
 	a.run.exec.Metrics.attempt(c, v, time.Since(a.started))
+	a.run.exec.Health.called(&a.link.Link, v, a.status)
 	a.logEnd(ctx, v)
 }
 

@@ -71,6 +71,7 @@ type Executor struct {
 	Secrets Secrets
 	Log     *slog.Logger
 	Metrics *Metrics
+	Health  *Health
 }
 
 // Job is one request to run.

@@ -121,10 +121,7 @@ func (r *run) obstacle(l *link, now time.Time) (o obstacle, found bool) {
 		failed = *l.last
 	}
 	keys, resting := keysRest(l, failed)
-	var open time.Duration
-	if !l.LastResort {
-		open = r.exec.Breakers.OpenFor(c.Circuit)
-	}
+	open := r.exec.openFor(l)
 	switch {
 	case resting && (!called || failed.ofKey()):
 		return keys, true
@@ -138,18 +135,38 @@ func (r *run) obstacle(l *link, now time.Time) (o obstacle, found bool) {
 			o.kind = fault.UpstreamAuth
 		}
 		return o, true
+	}
+	if o, found = r.exec.barrier(l, open, now); found {
+		return o, true
+	}
+	if r.history.tooLarge() && !l.Large || !r.inReach(l) {
+		return obstacle{}, false
+	}
+	return obstacle{text: ": busy", kind: fault.Failed}, true
+}
+
+// openFor is how long the circuit of a link stays open; 0 when it is not, or counts for nothing.
+func (e *Executor) openFor(l *link) time.Duration {
+	if l.LastResort {
+		return 0
+	}
+	return e.Breakers.OpenFor(l.Channel.Circuit)
+}
+
+// barrier is why a link is not called, whatever the request; open is what openFor says.
+func (e *Executor) barrier(l *link, open time.Duration, now time.Time) (o obstacle, found bool) {
+	c := l.Channel
+	switch {
 	case open > 0:
 		return obstacle{": circuit open until " + moment(now.Add(open)), fault.Failed, true, open}, true
-	case !l.LastResort && !r.exec.Breakers.Ready(c.Circuit):
+	case !l.LastResort && !e.Breakers.Ready(c.Circuit):
 		return obstacle{text: ": another request shows whether it works again", kind: fault.Failed}, true
 	case c.Pool != nil && c.Pool.Len() == 0:
 		return obstacle{text: " has no key"}, true
 	case c.Pool != nil && !c.Pool.Suits(l.want()):
 		return obstacle{text: " has no key for the premium model " + quoted(l.Model), kind: fault.PremiumKey}, true
-	case r.history.tooLarge() && !l.Large, !r.inReach(l):
-		return obstacle{}, false
 	}
-	return obstacle{text: ": busy", kind: fault.Failed}, true
+	return obstacle{}, false
 }
 
 // keysRest is the obstacle of a channel all of whose keys cool down. last is what came of calling it, if it was called.

@@ -9,6 +9,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 // Key is one credential.
@@ -37,6 +38,7 @@ type keyState struct {
 	failures int64
 	probed   time.Time
 	usage    keyUsage
+	last     query.CallError // the last failure that was the key's; zero for none
 }
 
 // New makes a pool whose keys are all usable. There may be none yet. notify may be nil; it is called without a lock when a failure seen
@@ -203,6 +205,7 @@ func (l *Lease) Report(v classify.Verdict) {
 	}
 	if v.Cooldown != classify.NoCooldown {
 		k.failures++
+		k.last = query.CallError{At: now, Class: string(v.Class), Model: l.model}
 		imposed = k.impose(r, now)
 	}
 	p.mu.Unlock()

@@ -1,6 +1,7 @@
 package keypool
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -37,12 +38,16 @@ func (k *keyState) status(index int, now time.Time) query.KeyStatus {
 		s.Forbidden = true
 	default:
 	}
-	for model, r := range k.byModel {
-		if r.left(now) > 0 {
+	for _, model := range slices.Sorted(maps.Keys(k.byModel)) {
+		if r := k.byModel[model]; r.left(now) > 0 {
 			s.Models = append(s.Models, model)
+			s.Cooldowns = append(s.Cooldowns, query.ModelCooldown{Model: model, Reason: string(r.class), Until: r.until, Remaining: seconds(r.left(now))})
 		}
 	}
-	slices.Sort(s.Models)
+	if !k.last.At.IsZero() {
+		last := k.last
+		s.LastError = &last
+	}
 	return s
 }
 

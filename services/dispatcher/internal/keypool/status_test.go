@@ -37,7 +37,8 @@ func TestFailedUntilASuccess(t *testing.T) {
 		l := pick(t, p, "m")
 		<-time.After(time.Second)
 		l.Report(success)
-		require.Equal(t, query.KeyStatus{ID: "...", Tier: "unknown", State: query.KeyActive, Active: true, Calls: 2, Failures: 1}, p.Snapshot()[0])
+		last := &query.CallError{At: failed, Class: "rate_limit", Model: "m"} // it stays
+		require.Equal(t, query.KeyStatus{ID: "...", Tier: "unknown", State: query.KeyActive, Active: true, Calls: 2, Failures: 1, LastError: last}, p.Snapshot()[0])
 	})
 }
 
@@ -54,8 +55,35 @@ func TestFailureOfARestingKey(t *testing.T) {
 		second.Report(quota)
 		after := p.Snapshot()[0]
 		before.Failures, before.Remaining = 2, 86400-60
+		before.LastError = &query.CallError{At: time.Now(), Class: "rate_limit", Model: "m"}
 		require.Equal(t, before, after)
 		require.Equal(t, 1, told)
+	})
+}
+
+// the cooldowns for single models are shown with why and until when.
+func TestCooldownsOfModels(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := keypool.New([]keypool.Key{{Value: "key"}}, cooldowns, nil)
+		for _, model := range []string{"n", "m"} {
+			v := quota
+			v.PerModel, v.Stated, v.Wait = true, true, 90*time.Second
+			pick(t, p, model).Report(v)
+		}
+		until := time.Now().Add(90 * time.Second)
+		<-time.After(time.Minute)
+		s := p.Snapshot()[0]
+		require.True(t, s.Active)
+		require.Zero(t, s.Remaining)
+		require.Equal(t, []string{"m", "n"}, s.Models)
+		require.Equal(t, []query.ModelCooldown{
+			{Model: "m", Reason: "rate_limit", Until: until, Remaining: 30}, {Model: "n", Reason: "rate_limit", Until: until, Remaining: 30},
+		}, s.Cooldowns)
+		<-time.After(time.Minute)
+		s = p.Snapshot()[0]
+		require.Empty(t, s.Cooldowns)
+		require.Equal(t, "m", s.LastError.Model)
 	})
 }
 

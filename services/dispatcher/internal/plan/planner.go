@@ -127,6 +127,32 @@ func (p *Planner) Refuses(provider string) {
 	}
 }
 
+// Direct gives the link that a request takes which names a provider and leaves the model to it. ok is false when no model is known.
+func (p *Planner) Direct(provider string) (l execute.Link, ok bool) {
+	at, known := p.places[provider]
+	if !known {
+		return execute.Link{}, false
+	}
+	d := &contract.Decision{Provider: provider, PinProvider: true}
+	if at.agent {
+		d.Provider, d.Agent = "", provider
+	}
+	chain, err := p.Plan(d, false)
+	if err != nil {
+		return execute.Link{}, false
+	}
+	return chain.Links[0], true
+}
+
+// Configured lists the links of the configured models.
+func (p *Planner) Configured() []execute.Link {
+	var all []execute.Link
+	for _, chain := range p.configured {
+		all = append(all, chain.Links...)
+	}
+	return all
+}
+
 // Chains lists the upstreams of each configured model, in order.
 func (p *Planner) Chains() map[string][]string {
 	names := make(map[string][]string, len(p.configured))

@@ -102,8 +102,8 @@ func setup(t *testing.T) *world {
 	r := cfg.Resilience
 	w.exec = &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: planner, Breakers: permits{w.breakers}, Slots: &slot.Local{}, Secrets: strings.NewReplacer(), Log: slog.New(slog.DiscardHandler),
-		Metrics: execute.NewMetrics(prometheus.NewRegistry()),
-		Limits:  execute.Limits{MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout},
+		Metrics: execute.NewMetrics(prometheus.NewRegistry()), Health: &execute.Health{},
+		Limits: execute.Limits{MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout},
 	}
 	return w
 }
