@@ -23,11 +23,12 @@ const writeLimit = 20 * time.Second
 
 // writer stores batches of facts.
 type writer struct {
-	store    *store.Store
-	sessions *sessions
-	dead     func(ctx context.Context, stage string, f bus.Fact, reason string) error
-	log      *slog.Logger
-	metrics  *metrics
+	store     *store.Store
+	sessions  *sessions
+	optimizer *optimizer
+	dead      func(ctx context.Context, stage string, f bus.Fact, reason string) error
+	log       *slog.Logger
+	metrics   *metrics
 }
 
 // row is one statement of a fact: a message holds one per line.
@@ -77,13 +78,20 @@ func (w *writer) write(ctx context.Context, facts []bus.Fact) error {
 func (w *writer) recordTurns(ctx context.Context, turns []contract.Turn) (int, error) {
 	for _, t := range turns {
 		if t.Unsaved || t.Kind == contract.TurnAsked {
-			if _, err := w.sessions.catchUp(ctx, t.Session); err != nil {
+			if err := w.sessions.catchUp(ctx, t.Session); err != nil {
 				return 0, err
 			}
 		}
 	}
-	_, err := w.store.ApplyTurns(ctx, turns)
-	return len(turns), err
+	if err := w.store.ApplyTurns(ctx, turns); err != nil {
+		return 0, err
+	}
+	ids := make([]string, len(turns))
+	for i := range turns {
+		ids[i] = turns[i].Session
+	}
+	w.optimizer.consider(ctx, ids)
+	return len(turns), nil
 }
 
 // decode reads every part it can.

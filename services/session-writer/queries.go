@@ -46,14 +46,14 @@ const maxDays = 365
 // handle answers questions about one session, with every turn that has ended.
 func (s *sessions) handle(h query.Handlers) {
 	query.GetMessages.Handle(h, func(ctx context.Context, q query.Messages) (page query.MessagePage, err error) {
-		if _, err := s.catchUp(ctx, q.ID); err != nil {
+		if err := s.catchUp(ctx, q.ID); err != nil {
 			return page, err
 		}
 		page, err = s.store.Messages(ctx, q.ID, q.After)
 		return page, shown(err)
 	})
 	query.GetSession.Handle(h, func(ctx context.Context, q query.SessionID) (one query.Session, err error) {
-		if _, err := s.catchUp(ctx, q.ID); err != nil {
+		if err := s.catchUp(ctx, q.ID); err != nil {
 			return one, err
 		}
 		one, err = s.store.Session(ctx, q.ID)
@@ -63,7 +63,7 @@ func (s *sessions) handle(h query.Handlers) {
 		return query.Done{Status: query.Success}, shown(s.forget(ctx, q.ID))
 	})
 	query.ForkSession.Handle(h, func(ctx context.Context, q query.Fork) (query.SessionMade, error) {
-		if _, err := s.catchUp(ctx, q.ID); err != nil {
+		if err := s.catchUp(ctx, q.ID); err != nil {
 			return query.SessionMade{}, err
 		}
 		id, err := s.store.Fork(ctx, store.Fork{Source: q.ID, Point: q.Message, Principal: contract.PrincipalAdmin})

@@ -57,17 +57,17 @@ func (s *sessions) pending(ctx context.Context, session string) (turns []contrac
 }
 
 // catchUp stores what is pending of a session.
-func (s *sessions) catchUp(ctx context.Context, session string) (store.Grown, error) {
+func (s *sessions) catchUp(ctx context.Context, session string) error {
 	turns, upTo, err := s.pending(ctx, session)
 	if err != nil || len(turns) == 0 {
-		return nil, err
+		return err
 	}
 	return s.store.CatchUp(ctx, session, turns, upTo)
 }
 
 // forget removes a session, from the stream too, so that nothing of it is left or comes back.
 func (s *sessions) forget(ctx context.Context, session string) error {
-	if _, err := s.catchUp(ctx, session); err != nil { // a question that is only a fact makes a session too
+	if err := s.catchUp(ctx, session); err != nil { // a question that is only a fact makes a session too
 		return err
 	}
 	if err := s.facts.PurgeFacts(ctx, subject.Turn(session, "*")); err != nil {

@@ -33,6 +33,9 @@ type Config struct {
 
 	RetentionDays int // sessions that were not used for so long are removed; 0 = never
 	MaxSessions   int // of more than this, those that were not used for longest are removed; 0 = no limit
+
+	CompactThreshold int // tokens of a session from which on its older messages are summarised; 0 = never
+	RecentWindow     int // newest messages that are not
 }
 
 const (
@@ -95,6 +98,7 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 	c := p.Config.Sessions
 	return New(Config{
 		ID: p.ID, Version: p.Version, Database: c.Database.Reveal(), RetentionDays: c.RetentionDays, MaxSessions: c.MaxSessions,
+		CompactThreshold: c.CompactThreshold, RecentWindow: c.RecentWindow,
 	}, p.Bus, p.Log, p.Metrics)
 }
 
@@ -106,7 +110,9 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.store, r.cancel = db, cancel
 	all := &sessions{store: db, facts: s.bus, log: s.log}
-	w := &writer{store: db, sessions: all, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
+	memory := newOptimizer(s.cfg, db, s.log)
+	r.wg.Go(func() { memory.run(work) })
+	w := &writer{store: db, sessions: all, optimizer: memory, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
 	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
 	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
 	r.facts, err = s.bus.ConsumeFacts(ctx, facts, func(_ context.Context, batch []bus.Fact) error { return w.write(work, batch) })

@@ -142,7 +142,7 @@ func promptMessages(history []store.Message) []prompt.Message {
 
 // fork makes the request one of a new session that begins with a part of its own. The database has to be there for it.
 func (s *stage) fork(ctx context.Context, r *contract.Request) error {
-	_, err := s.sessions.catchUp(ctx, r.SessionID)
+	err := s.sessions.catchUp(ctx, r.SessionID)
 	id := store.ForkID(r.ID, r.ReceivedAt)
 	if err == nil {
 		_, err = s.sessions.store.Fork(ctx, store.Fork{Source: r.SessionID, Point: r.ForkFrom, Principal: r.Principal, ID: id})

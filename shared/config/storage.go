@@ -22,8 +22,8 @@ func (s *Sessions) settings() []setting {
 		key("database", kind{name: "`sqlite:<path>` or `postgres://...`", expands: true, read: s.readDatabase}, "sqlite:data/hydrallm.db",
 			"where sessions, usage and logs are stored").env("DATABASE_URL"),
 		key("compact_threshold", integer(&s.CompactThreshold, 1, math.MaxInt32), "6000",
-			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD").idle(),
-		key("recent_window", integer(&s.RecentWindow, 1, math.MaxInt32), "4", "newest messages that are never summarised").env("SESSION_RECENT_WINDOW").idle(),
+			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD"),
+		key("recent_window", integer(&s.RecentWindow, 1, math.MaxInt32), "4", "newest messages that are never summarised").env("SESSION_RECENT_WINDOW"),
 		key("retention_days", integer(&s.RetentionDays, 1, 365), "30", "sessions that were not used for so long are deleted").
 			env("SESSION_RETENTION_DAYS"),
 		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",

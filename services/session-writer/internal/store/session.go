@@ -61,10 +61,8 @@ type Ask struct {
 // turn again, nothing more is saved, and take gets the history before that turn. The error is ErrNoSession for another principal's session.
 func (s *Store) BeginTurn(ctx context.Context, a Ask, take func(history []Message) []Message) error {
 	err := s.inTx(ctx, func(tx *sqlx.Tx) error {
-		for i := range a.Pending {
-			if _, err := s.applyTurn(ctx, tx, &a.Pending[i]); err != nil {
-				return err
-			}
+		if err := s.applyTurns(ctx, tx, a.Pending); err != nil {
+			return err
 		}
 		row, err := s.claimSession(ctx, tx, a.Session, a.Principal, a.At)
 		if err != nil {

@@ -16,53 +16,40 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// Grown are sessions by the estimated tokens of their next prompt, which have just got more.
-type Grown map[string]int64
-
-// ApplyTurns stores facts in one transaction and gives the sessions that grew. What is stored already stays as it is, in whatever order and however often
-// facts come: an answer stands in the turn of its question. Facts of sessions that were deleted are nothing.
-func (s *Store) ApplyTurns(ctx context.Context, turns []contract.Turn) (Grown, error) {
-	grown := Grown{}
+// ApplyTurns stores facts in one transaction. What is stored already stays as it is, in whatever order and however often facts come: an answer stands in the
+// turn of its question. Facts of sessions that were deleted are nothing.
+func (s *Store) ApplyTurns(ctx context.Context, turns []contract.Turn) error {
 	ordered := slices.Clone(turns) // sessions are locked in one order by all
 	slices.SortStableFunc(ordered, func(a, b contract.Turn) int { return cmp.Compare(a.Session, b.Session) })
-	err := s.inTx(ctx, func(tx *sqlx.Tx) error {
-		for i := range ordered {
-			tokens, err := s.applyTurn(ctx, tx, &ordered[i])
-			if err != nil {
-				return err
-			}
-			if tokens > 0 {
-				grown[ordered[i].Session] = tokens
-			}
-		}
-		return nil
-	})
+	err := s.inTx(ctx, func(tx *sqlx.Tx) error { return s.applyTurns(ctx, tx, ordered) })
 	if err != nil {
-		return nil, fmt.Errorf("storing turns: %w", rejection(err))
+		return fmt.Errorf("storing turns: %w", rejection(err))
 	}
-	return grown, nil
+	return nil
 }
 
 // CatchUp is ApplyTurns for all facts of one session, in order, up to a place in the stream.
-func (s *Store) CatchUp(ctx context.Context, session string, turns []contract.Turn, applied uint64) (Grown, error) {
-	grown := Grown{}
+func (s *Store) CatchUp(ctx context.Context, session string, turns []contract.Turn, applied uint64) error {
 	err := s.inTx(ctx, func(tx *sqlx.Tx) error {
-		for i := range turns {
-			tokens, err := s.applyTurn(ctx, tx, &turns[i])
-			if err != nil {
-				return err
-			}
-			if tokens > 0 {
-				grown[session] = tokens
-			}
+		if err := s.applyTurns(ctx, tx, turns); err != nil {
+			return err
 		}
 		_, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET applied = ? WHERE id = ? AND applied < ?`), int64(applied), session, int64(applied))
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("storing the turns of a session: %w", rejection(err))
+		return fmt.Errorf("storing the turns of a session: %w", rejection(err))
 	}
-	return grown, nil
+	return nil
+}
+
+func (s *Store) applyTurns(ctx context.Context, tx *sqlx.Tx, turns []contract.Turn) error {
+	for i := range turns {
+		if err := s.applyTurn(ctx, tx, &turns[i]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Applied gives the place in the stream up to which the facts of a session are known to be stored, 0 for a session that is not known.
@@ -77,35 +64,35 @@ func (s *Store) Applied(ctx context.Context, session string) (uint64, error) {
 	return uint64(places[0]), nil
 }
 
-// applyTurn stores one fact and gives the tokens of the session's next prompt if it changed.
-func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) (tokens int64, err error) {
+// applyTurn stores one fact.
+func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) error {
 	at := plausible(t.At, time.Now()).Time
 	if t.Kind == contract.TurnAsked {
-		return 0, s.applyQuestion(ctx, tx, t, at)
+		return s.applyQuestion(ctx, tx, t, at)
 	}
 	row, err := s.lockSession(ctx, tx, t.Session)
 	if errors.Is(err, ErrNoSession) {
-		return 0, nil // deleted meanwhile
+		return nil // deleted meanwhile
 	} else if err != nil {
-		return 0, err
+		return err
 	}
 	turn, saved, err := turnOf(ctx, tx, t.Session, t.RequestID)
 	if err != nil || !saved || len(t.Messages) == 0 {
-		return 0, err
+		return err
 	}
 	m := newMessage(t.Messages[0])
 	m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn, answerPlace, stateDone, string(t.Surface)
 	if t.Kind != contract.TurnAnswered {
 		m.State = statePartial
 	} else if err := dropPartial(ctx, tx, t.Session, turn); err != nil {
-		return 0, err
+		return err
 	}
 	id, err := s.insertMessage(ctx, tx, t.Session, t.RequestID, at, m)
 	if err != nil || id == "" {
-		return 0, err
+		return err
 	}
 	if err := s.insertPart(ctx, tx, id, partStepCost, stepCost(t), at); err != nil {
-		return 0, err
+		return err
 	}
 	return s.closeTurn(ctx, tx, row, t, turn, m.State == stateDone, at)
 }
@@ -125,22 +112,21 @@ func dropPartial(ctx context.Context, tx *sqlx.Tx, session string, turn int64) e
 }
 
 // closeTurn notes in the session that a turn has an answer. A turn with a whole answer is part of later prompts.
-func (s *Store) closeTurn(ctx context.Context, tx *sqlx.Tx, row sessionRow, t *contract.Turn, turn int64, done bool, at time.Time) (tokens int64, err error) {
+func (s *Store) closeTurn(ctx context.Context, tx *sqlx.Tx, row sessionRow, t *contract.Turn, turn int64, done bool, at time.Time) error {
 	if done {
 		if _, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE messages SET state = 'done' WHERE session_id = ? AND turn = ? AND state = 'open'`), row.ID, turn); err != nil {
-			return 0, err
+			return err
 		}
 		var added int64
 		if err := tx.GetContext(ctx, &added, tx.Rebind(`SELECT COALESCE(SUM(tokens), 0) FROM messages WHERE session_id = ? AND turn = ? AND state = 'done'`), row.ID, turn); err != nil {
-			return 0, err
+			return err
 		}
-		tokens = row.ContextTokens + added
-		row.ContextTokens = tokens
+		row.ContextTokens += added
 	}
-	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count + 1, context_tokens = ?, last_model = ?, last_provider = ?,
+	_, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count + 1, context_tokens = ?, last_model = ?, last_provider = ?,
 		updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END WHERE id = ?`),
 		row.ContextTokens, clip(t.Model, maxName), clip(t.Provider, maxName), Time{at}, Time{at}, row.ID)
-	return tokens, err
+	return err
 }
 
 // applyQuestion stores a question that could not be saved when it came. One for a session that belongs to somebody else is dropped.

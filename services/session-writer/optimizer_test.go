@@ -1,0 +1,86 @@
+package sessionwriter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/session-writer/internal/compact"
+	"hydrallm/services/session-writer/internal/store"
+	"hydrallm/shared/bus/bustest"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
+	"hydrallm/shared/testkit/natstest"
+)
+
+// R-307..R-310, section 19, scenario 20: over forty long turns the prompt stays small, and holds a summary, the newest messages, and the facts of the beginning.
+func TestLongSessionsAreCompacted(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	s, err := New(Config{ID: "w1", Database: sqliteAddress(t), CompactThreshold: 1000, RecentWindow: 4, MaxWait: time.Millisecond}, bustest.Connect(t, srv), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	require.NoError(t, err)
+	t.Cleanup(func() { stop(t, s) })
+	require.NoError(t, s.Start(t.Context()))
+	p := newPipe(t, srv)
+	idle := strings.Repeat("there is much to be said about all of this and nothing of it is new. ", 8)
+	compacted := 0
+	for n := range 40 {
+		text := idle
+		if n == 1 {
+			text += "The access code of gate 7 is KX-4711."
+		}
+		o := p.ask(fmt.Sprint(n), "s", question(text))
+		list := said(t, o.body)
+		require.Equal(t, text, list[len(list)-1])
+		if strings.HasPrefix(list[0], compact.Label) {
+			compacted++
+			require.Contains(t, list[0], "KX-4711")
+			require.GreaterOrEqual(t, len(list), 6)
+			require.Equal(t, fmt.Sprintf("answer %d. ", n-1)+idle, list[len(list)-2])
+		}
+		p.answer(o, fmt.Sprintf("answer %d. ", n)+idle)
+		require.Eventually(t, func() bool {
+			page, err := query.GetMessages.Ask(t.Context(), p.bus, query.Messages{ID: "s"})
+			return err == nil && len(page.Messages) <= 9
+		}, testWait, 5*time.Millisecond)
+	}
+	require.Greater(t, compacted, 30)
+}
+
+type broken struct{}
+
+func (broken) Compress(context.Context, string, int) (string, error) { return "", errors.New("broken") }
+
+// R-311: a compressor that fails changes nothing. A result of a tool stays with its call.
+func TestCompactionThatFails(t *testing.T) {
+	t.Parallel()
+	db, err := store.Open(t.Context(), sqliteAddress(t))
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	o := newOptimizer(Config{CompactThreshold: 1, RecentWindow: 1}, db, slog.New(slog.DiscardHandler))
+	o.compressor = broken{}
+	for i := range 2 {
+		ask := store.Ask{Session: "s", Request: fmt.Sprint(i), Principal: "p", At: time.Now()}
+		require.NoError(t, db.BeginTurn(t.Context(), ask, func([]store.Message) []store.Message {
+			return []store.Message{store.NewMessage([]byte(`{"role":"user","content":"question"}`))}
+		}))
+		require.NoError(t, db.ApplyTurns(t.Context(), []contract.Turn{{Session: "s", RequestID: fmt.Sprint(i), Messages: []string{`{"role":"assistant","content":"answer"}`}, Kind: contract.TurnAnswered, At: time.Now()}}))
+	}
+	before, err := db.Context(t.Context(), "s")
+	require.NoError(t, err)
+	require.Error(t, o.compact(t.Context(), "s"))
+	after, err := db.Context(t.Context(), "s")
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+
+	roles := []store.Message{{Role: "user"}, {Role: "assistant"}, {Role: "tool"}, {Role: "tool"}}
+	require.Equal(t, 1, o.boundary(roles))
+	require.Zero(t, o.boundary(nil))
+}
