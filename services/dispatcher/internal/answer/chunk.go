@@ -122,7 +122,8 @@ func (ch *Choice) HasAnswer() bool {
 	return !emptyValue(ch.Content) || len(ch.Calls) > 0 || !emptyValue(ch.ToolCalls) || !emptyValue(ch.FunctionCall) || !emptyValue(ch.Refusal)
 }
 
-// Decisive says whether the chunk settles that the upstream works: it has output or a finish reason.
+// Decisive says whether the chunk settles that the upstream works: it has output or a finish reason. In a stream, a stop before any output
+// settles nothing.
 func (c *Chunk) Decisive() bool {
 	for i := range c.Choices {
 		if ch := &c.Choices[i]; ch.HasOutput() || ch.Finished() {
