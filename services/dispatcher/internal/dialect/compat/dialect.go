@@ -34,15 +34,19 @@ func (d Dialect) Chat(ctx context.Context, call upstream.Call) (*dialect.Respons
 	if d.Vendor != google {
 		return d.Dialect.Chat(ctx, call)
 	}
-	call.Body = fitGoogle(call.Body, d.Keep)
-	if d.Signatures == nil {
-		return d.Dialect.Chat(ctx, call)
+	body, renamed := fitGoogle(call.Body, d.Keep)
+	if call.Body = body; d.Signatures != nil {
+		call.Body = d.Signatures.Inject(call.Body)
 	}
-	call.Body = d.Signatures.Inject(call.Body)
 	resp, err := d.Dialect.Chat(ctx, call)
 	if err != nil {
 		return nil, err
 	}
-	d.Signatures.Watch(resp)
+	if renamed {
+		restoreNames(resp)
+	}
+	if d.Signatures != nil {
+		d.Signatures.Watch(resp)
+	}
 	return resp, nil
 }

@@ -6,8 +6,9 @@ import (
 )
 
 // fitGoogle takes out of a request what Google's endpoint refuses for this model, whoever chose it, and gives the conversation the form that the
-// model wants: the user speaks first, and models without system instructions hear them from the user. Members that keep knows stay.
-func fitGoogle(body []byte, keep func(name string) bool) []byte {
+// model wants: the user speaks first, and models without system instructions hear them from the user. Members that keep knows stay. renamed says that
+// functions have other names than the client's.
+func fitGoogle(body []byte, keep func(name string) bool) (fitted []byte, renamed bool) {
 	var members []rawjson.Member
 	var family gemini.Family
 	hasTools := false
@@ -22,11 +23,18 @@ func fitGoogle(body []byte, keep func(name string) bool) []byte {
 	}
 	var e edits
 	var c items
+	names := naming{body: body, edits: &e}
 	for _, m := range members {
 		stays := true
 		switch string(m.Name()) {
 		case "messages":
 			fitTurns(&e, body, m.Value, family.Instructed())
+			names.messages(m.Value)
+		case "tools":
+			names.walk(m.Value, toolNames)
+		case "tool_choice":
+			names.walk(m.Value, choiceNames)
+			names.walk(m.Value, choosable)
 		case "presence_penalty", "frequency_penalty":
 			stays = family.Penalizes()
 		case "response_format":
@@ -38,7 +46,7 @@ func fitGoogle(body []byte, keep func(name string) bool) []byte {
 			c.drop(&e, m.Key.Start, m.Value.End)
 		}
 	}
-	return e.apply(body)
+	return e.apply(body), names.renamed
 }
 
 // fitTurns brings the messages into the form that the model wants.

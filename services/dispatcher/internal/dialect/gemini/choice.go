@@ -123,7 +123,7 @@ func toolCall(raw, signature []byte) (answer.Call, bool) {
 	if !isText(id) {
 		id = rawjson.AppendString(nil, "call_"+strings.ToLower(rand.Text()))
 	}
-	name = rawjson.AppendString(nil, clientName(rawjson.Text(name)))
+	name = rawjson.AppendString(nil, ClientName(rawjson.Text(name)))
 	c := answer.Call{ID: id, Type: functionType, Name: name, Args: rawjson.AppendString(nil, args), Extra: isText(signature)}
 	c.Tool = append(append([]byte(`{"name":`), name...), `,"arguments":`...)
 	c.Tool = append(append(c.Tool, c.Args...), '}')

@@ -189,7 +189,7 @@ func (c *conversation) call(path string, function gjson.Result, id string) (part
 	if id != "" {
 		c.names[id] = append(c.names[id], name)
 	}
-	return part{FunctionCall: &functionCall{ID: id, Name: nativeName(name), Args: arguments(function.Get("arguments"))}}, nil
+	return part{FunctionCall: &functionCall{ID: id, Name: NativeName(name), Args: arguments(function.Get("arguments"))}}, nil
 }
 
 // arguments gives the arguments of a call as an object. A model may have made a text that is none; it is kept for the model to see.
@@ -222,7 +222,7 @@ func (c *conversation) result(path string, m gjson.Result, parts []part) error {
 		return refuse(path+".tool_call_id", "is the id of no tool call before this message")
 	}
 	text, media := split(parts)
-	answer := part{FunctionResponse: &functionResponse{ID: id, Name: nativeName(name), Response: resultObject(text)}}
+	answer := part{FunctionResponse: &functionResponse{ID: id, Name: NativeName(name), Response: resultObject(text)}}
 	c.add(roleUser, append([]part{answer}, media...)...)
 	return nil
 }

@@ -72,7 +72,7 @@ func readTools(v gjson.Result) (functions []declaration, search json.RawMessage,
 			return nil, nil, refuse(at+".type", "is a kind of tool that this model does not have: "+quote(kind))
 		}
 		f := entry.Get("function")
-		d := declaration{Name: nativeName(f.Get("name").Str), Description: f.Get("description").Str}
+		d := declaration{Name: NativeName(f.Get("name").Str), Description: f.Get("description").Str}
 		if d.Name == "" {
 			return nil, nil, refuse(at+".function.name", "must be the name of a function")
 		}
@@ -114,7 +114,7 @@ func toolChoice(v gjson.Result) (*callingConfig, error) {
 		return &callingConfig{Mode: "ANY"}, nil
 	case "function":
 		if name := v.Get("function.name").Str; name != "" {
-			return &callingConfig{Mode: "ANY", Allowed: []string{nativeName(name)}}, nil
+			return &callingConfig{Mode: "ANY", Allowed: []string{NativeName(name)}}, nil
 		}
 		return nil, refuse("tool_choice.function.name", "must be the name of a function")
 	case "allowed_tools":
@@ -131,7 +131,7 @@ func allowedTools(v gjson.Result) (*callingConfig, error) {
 	}
 	for _, t := range v.Get("tools").Array() {
 		if name := t.Get("function.name").Str; name != "" {
-			c.Allowed = append(c.Allowed, nativeName(name))
+			c.Allowed = append(c.Allowed, NativeName(name))
 		}
 	}
 	if len(c.Allowed) == 0 {
@@ -140,17 +140,17 @@ func allowedTools(v gjson.Result) (*callingConfig, error) {
 	return c, nil
 }
 
-// nativeName gives the name of a function as Gemini takes it: "Must start with a letter or an underscore". What begins otherwise, perhaps after
-// underscores, gets one more in front, which clientName takes off again; so all names stay different, and answers need no memory of requests.
-func nativeName(name string) string {
+// NativeName gives the name of a function as Gemini takes it: "Must start with a letter or an underscore". What begins otherwise, perhaps after
+// underscores, gets one more in front, which ClientName takes off again; so all names stay different, and answers need no memory of requests.
+func NativeName(name string) string {
 	if needsUnderscore(name) {
 		return "_" + name
 	}
 	return name
 }
 
-// clientName gives the name of a function as the client knows it.
-func clientName(native string) string {
+// ClientName gives the name of a function as the client knows it.
+func ClientName(native string) string {
 	if name, found := strings.CutPrefix(native, "_"); found && needsUnderscore(name) {
 		return name
 	}
