@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"hydrallm/services/session-writer/internal/compact"
 	"hydrallm/services/session-writer/internal/prompt"
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
@@ -122,7 +123,7 @@ func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Req
 		return p, err
 	}
 	err = s.sessions.store.BeginTurn(ctx, ask, func(history []store.Message) []store.Message {
-		p = asked.Assemble(promptMessages(history))
+		p = asked.Assemble(promptMessages(ctx, history, r.CompressContext != nil && *r.CompressContext))
 		fresh := make([]store.Message, len(p.Fresh))
 		for i, m := range p.Fresh {
 			fresh[i] = store.NewMessage(m)
@@ -132,10 +133,14 @@ func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Req
 	return p, err
 }
 
-func promptMessages(history []store.Message) []prompt.Message {
+// promptMessages gives the history as it is sent, with shorter texts if the client wants so.
+func promptMessages(ctx context.Context, history []store.Message, compress bool) []prompt.Message {
 	list := make([]prompt.Message, len(history))
 	for i := range history {
 		list[i] = prompt.Message{Body: []byte(history[i].Body), Summary: history[i].Summary()}
+		if compress {
+			list[i].Sent = compact.Shorten(ctx, compact.Extract{}, history[i].Body)
+		}
 	}
 	return list
 }

@@ -169,6 +169,24 @@ func TestStageAssemblesThePrompt(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, p.ask("r6", "none", question("x"), fork).refused)
 }
 
+// compress_context shortens what is loaded, and neither the question nor what is stored.
+func TestCompressedContext(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	newWriter(t, srv, "w1", sqliteAddress(t))
+	p := newPipe(t, srv)
+	long := strings.Repeat("there is nothing new in this part of it. ", 30) + "The code of gate 7 is KX-4711. " + strings.Repeat("and so it goes on for a good while. ", 30)
+	p.answer(p.ask("r1", "s", question(long)), "short answer")
+	compress := func(r *contract.Request) { r.CompressContext = new(true) }
+	list := said(t, p.ask("r2", "s", question(long), compress).body)
+	require.Len(t, list, 3)
+	require.Less(t, len(list[0]), len(long)/2)
+	require.Contains(t, list[0], "KX-4711")
+	require.Equal(t, []string{"short answer", long}, list[1:])
+	require.Equal(t, []string{long, "short answer", "plain"}, said(t, p.ask("r3", "s", question("plain")).body))
+	require.Equal(t, []string{long, "short answer", "plain"}, said(t, p.ask("r4", "s", question("plain"), func(r *contract.Request) { r.CompressContext = new(false) }).body))
+}
+
 // over two writers on one database, of which one is stopped in the middle of its work again and again, every turn sees the one before it.
 func TestEveryTurnSeesTheOneBefore(t *testing.T) {
 	t.Parallel()

@@ -4,6 +4,7 @@ package compact
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	"hydrallm/shared/openai/rawjson"
 )
@@ -61,6 +62,27 @@ func Transcript(bodies []string) string {
 // Message is the message that stands for what was summarised.
 func Message(summary string) string {
 	return string(append(rawjson.AppendString([]byte(`{"role":"system","content":`), Label+"\n"+summary), '}'))
+}
+
+// Shorten gives a message of the history with a text of a third of its length (R-062). It is nil for one that stays as it is: a short one, one of a tool or
+// with calls, one whose content is no plain text, or one that can't be shortened.
+func Shorten(ctx context.Context, c Compressor, body string) []byte {
+	raw := []byte(body)
+	content, role := rawjson.Get(raw, "content"), rawjson.Text(rawjson.Get(raw, "role"))
+	if len(content) == 0 || content[0] != '"' || role != "user" && role != "assistant" || rawjson.Get(raw, "tool_calls") != nil {
+		return nil
+	}
+	text := rawjson.Text(content)
+	n := utf8.RuneCountInString(text)
+	if n < short {
+		return nil
+	}
+	const part = 3
+	less, err := c.Compress(ctx, text, n/charactersPerToken/part)
+	if err != nil || len(less) >= len(text) {
+		return nil
+	}
+	return rawjson.AppendSet(nil, raw, "content", rawjson.AppendString(nil, less))
 }
 
 // textOf is what a message says in words, with the calls that it makes.

@@ -17,10 +17,19 @@ const (
 // message is a message with what tells it from others.
 type message struct {
 	raw     []byte
+	sent    []byte // in its place, nil = raw
 	role    string
 	key     uint64 // equal for messages that say the same
 	calls   bool   // it calls tools
 	summary bool
+}
+
+// out is what is sent of a message.
+func (m *message) out() []byte {
+	if m.sent != nil {
+		return m.sent
+	}
+	return m.raw
 }
 
 var seed = maphash.MakeSeed()

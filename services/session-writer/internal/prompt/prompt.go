@@ -10,6 +10,7 @@ import (
 // Message is a message of the history.
 type Message struct {
 	Body    []byte // valid JSON, an object
+	Sent    []byte // what is sent in its place; nil = Body
 	Summary bool   // it stands for older messages
 }
 
@@ -69,7 +70,7 @@ func (r *Request) Assemble(history []Message) Prompt {
 	stored := make([]message, len(history))
 	for i, h := range history {
 		stored[i] = newMessage(h.Body)
-		stored[i].summary = h.Summary
+		stored[i].summary, stored[i].sent = h.Summary, h.Sent
 	}
 	var m merger
 	if n := len(r.turns); n > 0 {
@@ -128,7 +129,7 @@ func (r *Request) write(out []piece) []byte {
 	}
 	for _, p := range out {
 		if p.stored != nil {
-			add(p.stored.raw)
+			add(p.stored.out())
 			continue
 		}
 		for _, raw := range p.entry.before {
