@@ -193,6 +193,7 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, slots: make(chan struct{}, cfg.MaxInFlight),
 		spare: make(chan *Work), closed: make(chan struct{}),
 	}
+	b.dead.WithLabelValues(cfg.Consumer) // there from the start
 	var err error
 	if c.control, err = b.subscribeControl(); err != nil {
 		return nil, err

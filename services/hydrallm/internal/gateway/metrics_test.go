@@ -52,6 +52,7 @@ routing: {priority: [groq], fast: [groq], large: groq, final_fallback: "", alias
 		`hydrallm_analyzer_decisions_total{reason="key_availability"} 0`, `hydrallm_session_writer_facts_poisonous_total{kind="usage"} 0`,
 		`hydrallm_keys{provider="groq",state="usable"} 2`, `hydrallm_keys{provider="groq",state="resting"} 0`,
 		`hydrallm_stream_gate_total{outcome="error"} 0`, `hydrallm_failovers_total{class="upstream"} 0`,
+		`hydrallm_dead_letters_total{stage="dispatcher"} 0`,
 	} {
 		require.Contains(t, text, series+"\n")
 	}
