@@ -45,7 +45,7 @@ func channels(cfg *config.Config) []string {
 }
 
 // newBreakers gives each upstream a breaker with the channel preset and each provider one with its own (C-08).
-func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer, opened func(channel string)) (*breaker.Set, error) {
+func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer, changed func(channel string)) (*breaker.Set, error) {
 	transitions := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydrallm_breaker_transitions_total", Help: "Changes of state of circuit breakers.",
 	}, []string{"upstream", "to"})
@@ -73,8 +73,8 @@ func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer
 		}
 		telemetry.Event(context.Background(), log, level, "breaker", "upstream", channel, "from", t.From, "to", t.To, "failures", t.Failures,
 			"open_for", t.OpenFor, "remote", t.Remote)
-		if t.To == breaker.Open && !t.Remote {
-			opened(channel)
+		if t.To == breaker.Open && !t.Remote || t.To == breaker.Closed {
+			changed(channel)
 		}
 	})
 }

@@ -81,8 +81,10 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 		return nil, err
 	}
 	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Cooldown) {
-		logCooldown(log, provider, r)
-		d.note(news{provider: provider, cooldown: r})
+		if !r.Until.IsZero() {
+			logCooldown(log, provider, r)
+		}
+		d.note(news{provider: provider, index: r.Index, model: r.Model})
 	})
 	d.client = upstream.New(upstream.Config{UserAgent: "HydraLLM/" + cfg.Version})
 	if d.dialects, err = newDialects(cfg.Gateway.Providers, d.client, cfg.Environ); err != nil {

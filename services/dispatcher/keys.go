@@ -13,7 +13,7 @@ import (
 )
 
 // pools makes the key pool of each provider that has one. A provider with a single key has none: its breaker is all it needs (C-11).
-// rested is told of each rest that a failure seen here imposes.
+// rested is told of each rest that begins or ends by what is seen here.
 func pools(cfg *config.Config, rested func(provider string, r keypool.Cooldown)) map[string]*keypool.Pool {
 	c := cfg.Resilience.Cooldowns
 	cooldowns := keypool.Cooldowns{Forbidden: c.Forbidden, Quota: c.Quota, Other: c.Other, Max: c.Max}

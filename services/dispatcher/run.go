@@ -51,6 +51,10 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 	if err := r.added.follow(ctx); err != nil {
 		return err
 	}
+	r.state = d.newState()
+	if err := r.state.follow(ctx); err != nil { // before the first request, and behind the keys that were added
+		return err
+	}
 	r.usage = usage.NewRecorder(d.bus)
 	if r.queries, err = d.bus.Serve(ctx, r.answers()); err != nil {
 		return err
@@ -58,7 +62,6 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 	if r.work, err = d.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: maxInFlight, Refused: r.refused}, r.handle); err != nil {
 		return err
 	}
-	r.state = d.newState()
 	if err := r.state.start(ctx); err != nil {
 		return err
 	}
@@ -100,7 +103,7 @@ func (r *run) answers() bus.QueryConfig {
 
 // end stops what there is of r. Probes and discovery stop before the queries that wait for them.
 func (d *Dispatcher) end(ctx context.Context, r *run) error {
-	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.prober.Stop(ctx)}
+	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.prober.Stop(ctx), r.state.flush(ctx)}
 	r.discovery.Stop()
 	errs = append(errs, r.queries.Stop(ctx))
 	r.added.stop()

@@ -2,16 +2,13 @@ package dispatcher
 
 import (
 	"context"
-	"encoding/hex"
-	"encoding/json"
+	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
 	"hydrallm/services/dispatcher/internal/breaker"
-	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/sessionheader"
@@ -20,7 +17,6 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/dispatcherhealth"
-	"hydrallm/shared/subject"
 )
 
 // publishEvery is how often a dispatcher shows that it is there. Those who look take three silent intervals for an absence.
@@ -29,7 +25,8 @@ const publishEvery = 3 * time.Second
 // shareLimit bounds one write: what waits for a server that has died must not keep it back from the one that takes its place.
 const shareLimit = 2 * time.Second
 
-// state tells the other services what this dispatcher knows, and shares openings of breakers and cooldowns of keys with other dispatchers.
+// state tells the other services what this dispatcher knows, and shares openings of breakers and cooldowns of keys with other dispatchers and with
+// those that come after a restart.
 type state struct {
 	id       string
 	bus      *bus.Bus
@@ -38,48 +35,29 @@ type state struct {
 	gateway  *config.Config
 	log      *slog.Logger
 
+	owner   string            // of what this run tells
+	targets map[string]string // marks of what circuits guard
 	bucket  *bus.Bucket
+	disk    *bus.Bucket // what outlasts a restart
 	watches []*bus.Watch
 	news    <-chan news
+	untold  map[news]struct{} // what could not be told; used by run, and by flush after it
 	cancel  context.CancelFunc
 	wg      sync.WaitGroup
-}
 
-// news is something that the other dispatchers should know: a channel that opened, or a key that rests. Empty, it is only that routing should
-// know soon what is different here.
-type news struct {
-	channel  string
-	provider string
-	cooldown keypool.Cooldown
+	mu     sync.Mutex
+	onDisk map[string]lasting // by name
 }
-
-// newsQueue bounds what waits to be told. What does not fit is not told: the others find out by themselves.
-const newsQueue = 256
 
 func (d *Dispatcher) newState() *state {
-	return &state{id: d.cfg.ID, bus: d.bus, breakers: d.breakers, keys: d.keys, gateway: d.cfg.Gateway, log: d.log, news: d.news}
-}
-
-// note queues news for the state of the run. It does not block.
-func (d *Dispatcher) note(n news) {
-	select {
-	case d.news <- n:
-	default:
+	return &state{
+		id: d.cfg.ID, bus: d.bus, breakers: d.breakers, keys: d.keys, gateway: d.cfg.Gateway, log: d.log, news: d.news,
+		owner: rand.Text(), targets: targets(d.cfg.Gateway), untold: map[news]struct{}{}, onDisk: map[string]lasting{},
 	}
 }
 
+// start shows that this dispatcher is there. It comes after follow.
 func (s *state) start(ctx context.Context) error {
-	var err error
-	if s.bucket, err = s.bus.Bucket(ctx, subject.StateBucket); err != nil {
-		return err
-	}
-	for pattern, observe := range map[string]func(bus.Entry){"circuit.*": s.observeCircuit, "cooldown.*": s.observeCooldown} {
-		watch, err := s.bucket.Watch(ctx, pattern, observe)
-		if err != nil {
-			return err
-		}
-		s.watches = append(s.watches, watch)
-	}
 	interrupted := s.bus.Interrupted()
 	if err := s.publish(ctx); err != nil {
 		return err
@@ -103,7 +81,7 @@ func (s *state) run(ctx context.Context, interrupted <-chan struct{}) {
 			err = s.publish(ctx)
 		case <-ticker.C:
 			if s.bus.Ready() { // one that gets no requests does not count as there
-				err = s.publish(ctx)
+				err = errors.Join(s.publish(ctx), s.retell(ctx), s.sweep(ctx))
 			}
 		case n := <-s.news:
 			// Routing should know at once; a burst of news is told by the ticker.
@@ -140,7 +118,8 @@ func (s *state) stop(ctx context.Context) error {
 func (s *state) key() string { return dispatcherhealth.Key(s.id) }
 
 func (s *state) publish(ctx context.Context) error {
-	return s.put(ctx, s.key(), contract.DispatcherState{ID: s.id, Providers: s.providers()})
+	_, err := put(ctx, s.bucket, s.key(), contract.DispatcherState{ID: s.id, Providers: s.providers()})
+	return err
 }
 
 // providers is what routing needs to know (R-085): nothing here takes a probe.
@@ -159,74 +138,6 @@ func (s *state) providers() map[string]contract.ProviderState {
 		all[p.ID] = state
 	}
 	return all
-}
-
-// circuit is one opening, told to the other dispatchers.
-type circuit struct {
-	Channel string    `json:"channel"`
-	Owner   string    `json:"owner"`
-	Until   time.Time `json:"until"`
-}
-
-// cooldownState is one cooldown of a key, told to the other dispatchers. Keys are named by their place in the configuration, never by value (R-174).
-type cooldownState struct {
-	Provider string    `json:"provider"`
-	Index    int       `json:"index"`
-	Model    string    `json:"model,omitempty"`
-	Class    string    `json:"class"`
-	Owner    string    `json:"owner"`
-	Until    time.Time `json:"until"`
-}
-
-// keyOf makes a bucket key of words that may hold anything.
-func keyOf(kind string, words ...any) string {
-	return kind + "." + hex.EncodeToString(fmt.Append(nil, words...))
-}
-
-func (s *state) tell(ctx context.Context, n news) error {
-	if n == (news{}) {
-		return nil
-	}
-	if n.provider != "" {
-		r := cooldownState{Provider: n.provider, Index: n.cooldown.Index, Model: n.cooldown.Model, Class: string(n.cooldown.Class), Owner: s.id, Until: n.cooldown.Until}
-		return s.put(ctx, keyOf("cooldown", n.provider, "/", n.cooldown.Index, "/", n.cooldown.Model), r)
-	}
-	until, ok := s.breakers.Get(n.channel).Opening()
-	if !ok {
-		return nil
-	}
-	return s.put(ctx, keyOf("circuit", n.channel), circuit{Channel: n.channel, Owner: s.id, Until: until})
-}
-
-func (s *state) put(ctx context.Context, key string, v any) error {
-	data, err := json.Marshal(v)
-	if err != nil {
-		return fmt.Errorf("encoding shared state: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(ctx, shareLimit)
-	defer cancel()
-	_, err = s.bucket.Put(ctx, key, data)
-	return err
-}
-
-// observeCircuit takes in an opening that another dispatcher tells.
-func (s *state) observeCircuit(e bus.Entry) {
-	var c circuit
-	if e.Deleted || json.Unmarshal(e.Value, &c) != nil || c.Owner == s.id {
-		return
-	}
-	s.breakers.Get(c.Channel).Observe(c.Until)
-}
-
-// observeCooldown takes in the rest of a key that another dispatcher tells.
-func (s *state) observeCooldown(e bus.Entry) {
-	var r cooldownState
-	if e.Deleted || json.Unmarshal(e.Value, &r) != nil || r.Owner == s.id {
-		return
-	}
-	if pool := s.keys[r.Provider]; pool != nil {
-		pool.Observe(keypool.Cooldown{Index: r.Index, Model: r.Model, Class: classify.Class(r.Class), Until: r.Until})
-	}
 }
 
 // store is a bucket with the compare-and-swap that slots and dialogues want.

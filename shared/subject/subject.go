@@ -52,6 +52,7 @@ const (
 	SlotsBucket    = "hydra_slots"
 	DialogueBucket = "hydra_dialogues"
 	BodiesBucket   = "hydra_bodies"
+	RestsBucket    = "hydra_rests" // open circuits and cooldowns of keys that outlast a restart
 )
 
 // Reply is where the frames of request rid go: one subject per request, below the ingress that owns it.

@@ -36,6 +36,7 @@ const (
 	slotsTTL      = time.Minute
 	dialogueTTL   = 6*time.Hour + time.Minute // six hours since the last use
 	webCacheTTL   = 24 * time.Hour
+	restsTTL      = 31 * 24 * time.Hour // whatever ends sooner is removed by dispatchers; this is for the marks of what was removed
 	kvMaxBytes    = 64 << 20
 )
 
@@ -126,6 +127,10 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 		{
 			Bucket: subject.KeysBucket, Description: "keys added at run time, sealed",
 			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
+			Bucket: subject.RestsBucket, Description: "open circuits and cooldowns of keys that last longer than a minute",
+			Storage: jetstream.FileStorage, TTL: restsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.WebCacheBucket, Description: "fetched pages",

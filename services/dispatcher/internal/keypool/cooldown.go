@@ -25,12 +25,12 @@ func (c Cooldowns) of(v classify.Verdict) time.Duration {
 	return min(wait, c.Max)
 }
 
-// Cooldown is a cooldown that began, to be told to other dispatchers.
+// Cooldown is a cooldown that began or ended, to be told to other dispatchers.
 type Cooldown struct {
 	Index int
 	Model string         // "" = for every model
 	Class classify.Class // why; "" when not known
-	Until time.Time
+	Until time.Time      // zero for one that ended
 }
 
 // cooldown is a time in which a key is not used. The zero cooldown is none.
@@ -99,12 +99,15 @@ func (k *keyState) forget(now time.Time) {
 	}
 }
 
-// recover takes in that a call which began then went well.
-func (k *keyState) recover(model string, started time.Time) {
-	if k.cooldown.since.Before(started) {
+// recover takes in that a call which began then went well, and gives the models whose cooldowns that ended, "" for the one for every model.
+func (k *keyState) recover(model string, started time.Time) (ended []string) {
+	if !k.cooldown.none() && k.cooldown.since.Before(started) {
 		k.cooldown = cooldown{}
+		ended = append(ended, "")
 	}
 	if r, ok := k.byModel[model]; ok && r.since.Before(started) {
 		delete(k.byModel, model)
+		ended = append(ended, model)
 	}
+	return ended
 }

@@ -32,6 +32,7 @@ type Pool struct {
 type keyState struct {
 	Key
 
+	mark     string              // see Mark
 	cooldown cooldown            // of the key for every model; it stays after its end, until a success
 	byModel  map[string]cooldown // of the key for one model
 	calls    int64
@@ -42,7 +43,7 @@ type keyState struct {
 }
 
 // New makes a pool whose keys are all usable. There may be none yet. notify may be nil; it is called without a lock when a failure seen
-// here lets a key cool down.
+// here lets a key cool down, and, with a zero Until, when a success seen here ends a cooldown.
 func New(keys []Key, cooldowns Cooldowns, notify func(Cooldown)) *Pool {
 	if notify == nil {
 		notify = func(Cooldown) {}
@@ -58,7 +59,7 @@ func (p *Pool) append(k Key) {
 	if k.Tier == "" {
 		k.Tier = contract.TierUnknown
 	}
-	p.state = append(p.state, keyState{Key: k})
+	p.state = append(p.state, keyState{Key: k, mark: Mark(k.Value)})
 }
 
 // Add takes in a key while the pool is in use. Space around it is dropped. added is false, and nothing changes, for a key that is
@@ -193,8 +194,9 @@ func (l *Lease) Report(v classify.Verdict) {
 	p.mu.Lock()
 	now := time.Now()
 	k := &p.state[l.Index]
+	var ended []string
 	if v.Class == classify.Success {
-		k.recover(l.model, l.started)
+		ended = k.recover(l.model, l.started)
 	}
 	if v.Class == classify.Rate || v.Class == classify.Quota {
 		k.usage.limited(l.model, now)
@@ -212,9 +214,12 @@ func (l *Lease) Report(v classify.Verdict) {
 	if imposed {
 		p.notify(r)
 	}
+	for _, model := range ended {
+		p.notify(Cooldown{Index: l.Index, Model: model})
+	}
 }
 
-// Observe takes in a cooldown that another dispatcher imposed. It is not told on. A cooldown of a key that is not here yet is forgotten.
+// Observe takes in a cooldown that another dispatcher imposed, or an earlier run of this one. It is not told on. A cooldown of a key that is not here yet is forgotten.
 func (p *Pool) Observe(r Cooldown) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -232,11 +232,12 @@ func (p *Pool) judge(index int, failure cooldown, v classify.Verdict, tier strin
 	now := time.Now()
 	k := &p.state[index]
 	k.probed = now
-	r, imposed := Cooldown{Index: index, Class: v.Class, Until: now.Add(p.cooldowns.of(v))}, false
+	r, imposed, ended := Cooldown{Index: index, Class: v.Class, Until: now.Add(p.cooldowns.of(v))}, false, false
 	switch {
 	case aboutKey(v):
 		imposed = k.impose(r, now)
 	case k.cooldown == failure && (v.Class == classify.Success || failure.left(now) == 0):
+		ended = v.Class == classify.Success && !failure.none()
 		k.cooldown = cooldown{}
 	}
 	if v.Class == classify.Success && tier != "" && tier != contract.TierUnknown {
@@ -246,6 +247,9 @@ func (p *Pool) judge(index int, failure cooldown, v classify.Verdict, tier strin
 	p.mu.Unlock()
 	if imposed {
 		p.notify(r)
+	}
+	if ended {
+		p.notify(Cooldown{Index: index})
 	}
 	return active
 }

@@ -66,6 +66,57 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 	}
 }
 
+// R-115: keys that rest and circuits that are open for long are so after any end of the process, and the upstream hears nothing meanwhile.
+func TestAllInOneRemembersRestsAndCircuits(t *testing.T) {
+	t.Parallel()
+	binary := allInOne(t)
+	dir, addr := t.TempDir(), freeport.Addr(t)
+	limited, broken := fakellm.Start(t), fakellm.Start(t)
+	limited.Handle(func(fakellm.Request) fakellm.Answer {
+		return fakellm.Answer{Status: http.StatusTooManyRequests, Header: map[string]string{"Retry-After": "3000"}}
+	})
+	broken.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.Error(http.StatusInternalServerError, "down") })
+	_, port, err := net.SplitHostPort(addr)
+	require.NoError(t, err)
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
+server: {host: 127.0.0.1, port: %s}
+providers: [{id: limited, url: "%s/v1", keys: [key-of-the-pool]}, {id: broken, url: "%s/v1", key: key-of-the-other}]
+upstreams: [{id: l, provider: limited, model: real}, {id: b, provider: broken, model: real}]
+models: [{name: m, upstreams: [l]}, {name: other, upstreams: [b]}]
+resilience: {breaker: {channel: {failures: 3, window: 5m, open_for: 300s}}}
+routing: {final_fallback: "", aliases: {}}
+web: {enabled: false}
+sessions: {database: "sqlite:%s/hydrallm.db"}
+nats: {store_dir: "%s/nats"}
+`, port, limited.URL(), broken.URL(), dir, dir), 0o600))
+	refused := func(model string) {
+		t.Helper()
+		resp, err := http.Post("http://"+addr+"/v1/chat/completions", "application/json", //nolint:noctx // bounded by the gateway
+			strings.NewReader(fmt.Sprintf(`{"model":%q,"messages":[{"role":"user","content":"hi"}]}`, model)))
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
+	}
+	w := run(t, binary, []string{"CONFIG_PATH=" + path})
+	w.awaitReady(t, addr)
+	for range 3 {
+		refused("other")
+	}
+	refused("m")
+	require.Len(t, limited.Requests(), 1)
+	require.Len(t, broken.Requests(), 3)
+	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL} {
+		w.end(t, sig)
+		w = run(t, binary, []string{"CONFIG_PATH=" + path})
+		w.awaitReady(t, addr)
+		refused("m")
+		refused("other")
+		require.Len(t, limited.Requests(), 1, sig)
+		require.Len(t, broken.Requests(), 3, sig)
+	}
+}
+
 func TestAllInOneRefusesToStart(t *testing.T) {
 	t.Parallel()
 	binary := allInOne(t)
