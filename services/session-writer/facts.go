@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"hydrallm/services/session-writer/internal/memory"
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
@@ -25,7 +26,7 @@ const writeLimit = 20 * time.Second
 type writer struct {
 	store     *store.Store
 	sessions  *sessions
-	optimizer *optimizer
+	optimizer *memory.Optimizer
 	dead      func(ctx context.Context, stage string, f bus.Fact, reason string) error
 	log       *slog.Logger
 	metrics   *metrics
@@ -90,7 +91,7 @@ func (w *writer) recordTurns(ctx context.Context, turns []contract.Turn) (int, e
 	for i := range turns {
 		ids[i] = turns[i].Session
 	}
-	w.optimizer.consider(ctx, ids)
+	w.optimizer.Consider(ctx, ids)
 	return len(turns), nil
 }
 

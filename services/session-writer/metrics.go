@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"hydrallm/services/session-writer/internal/memory"
 )
 
 // Kinds of facts, as the label of the metrics.
@@ -23,6 +25,7 @@ type metrics struct {
 	seconds   *prometheus.HistogramVec // by kind
 	pruned    *prometheus.CounterVec   // by table
 	requests  *prometheus.CounterVec   // by end
+	compacts  *prometheus.CounterVec   // by end
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -40,6 +43,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "daily_usage", "sessions"),
 		requests: counter("requests_total", "Requests with a session, by what became of them.", "end",
 			endAssembled, endUnstored, endRefused, endRetried, endPoison),
+		compacts: counter("compactions_total", "Sessions that were too large, by what became of them.", "end",
+			memory.EndSummarised, memory.EndPruned, memory.EndNothing, memory.EndFailed),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "hydrallm", Subsystem: "session_writer", Name: "batch_facts", Help: "Messages handled together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
@@ -53,7 +58,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		m.seconds.WithLabelValues(kind) // shown as 0 from the start
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.batch, m.seconds} {
+	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.compacts, m.batch, m.seconds} {
 		errs = append(errs, reg.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -61,3 +66,5 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	}
 	return m, nil
 }
+
+func (m *metrics) compacted(end string) { m.compacts.WithLabelValues(end).Inc() }

@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hydrallm/services/session-writer/internal/compress"
+	"hydrallm/services/session-writer/internal/memory"
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/lifecycle"
@@ -34,8 +36,10 @@ type Config struct {
 	RetentionDays int // sessions that were not used for so long are removed; 0 = never
 	MaxSessions   int // of more than this, those that were not used for longest are removed; 0 = no limit
 
-	CompactThreshold int // tokens of a session from which on its older messages are summarised; 0 = never
-	RecentWindow     int // newest messages that are not
+	CompactThreshold int    // estimated tokens of a session from which on its older messages are summarised; 0 = never
+	RecentWindow     int    // newest messages that are not; 0 = 1
+	Compressor       string // "extractive", "http" or "off"; "" = "extractive"
+	CompressorURL    string // for "http"
 }
 
 const (
@@ -98,7 +102,7 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 	c := p.Config.Sessions
 	return New(Config{
 		ID: p.ID, Version: p.Version, Database: c.Database.Reveal(), RetentionDays: c.RetentionDays, MaxSessions: c.MaxSessions,
-		CompactThreshold: c.CompactThreshold, RecentWindow: c.RecentWindow,
+		CompactThreshold: c.CompactThreshold, RecentWindow: c.RecentWindow, Compressor: c.Compressor, CompressorURL: c.CompressorURL,
 	}, p.Bus, p.Log, p.Metrics)
 }
 
@@ -110,9 +114,10 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.store, r.cancel = db, cancel
 	all := &sessions{store: db, facts: s.bus, log: s.log}
-	memory := newOptimizer(s.cfg, db, s.log)
-	r.wg.Go(func() { memory.run(work) })
-	w := &writer{store: db, sessions: all, optimizer: memory, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
+	summaries, texts := s.compressors(r)
+	optimizer := memory.New(memory.Config{Threshold: int64(s.cfg.CompactThreshold), Window: s.cfg.RecentWindow}, db, summaries, s.log, s.metrics.compacted)
+	r.wg.Go(func() { optimizer.Run(work) })
+	w := &writer{store: db, sessions: all, optimizer: optimizer, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
 	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
 	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
 	r.facts, err = s.bus.ConsumeFacts(ctx, facts, func(_ context.Context, batch []bus.Fact) error { return w.write(work, batch) })
@@ -123,12 +128,27 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}
-	turns := &stage{sessions: all, log: s.log, metrics: s.metrics}
+	turns := &stage{sessions: all, compressor: texts, log: s.log, metrics: s.metrics}
 	if r.work, err = s.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Session, MaxInFlight: maxInFlight}, turns.handle); err != nil {
 		return err
 	}
 	r.wg.Go(func() { keepPruned(work, db, s.cfg.retention(), s.log, s.metrics) })
 	return nil
+}
+
+// compressors gives what makes summaries, nil for nothing, and what shortens the history of a prompt.
+func (s *Service) compressors(r *run) (summaries, texts memory.Compressor) {
+	switch s.cfg.Compressor {
+	case "off":
+		return nil, compress.HeadTail{}
+	case "http":
+		r.sidecar = compress.NewSidecar(s.cfg.CompressorURL)
+		c := compress.NewFallback(r.sidecar, func(ctx context.Context, err error) {
+			s.log.WarnContext(ctx, "the compressor failed, the built-in one does its work", slog.Any("error", err))
+		})
+		return c, c
+	}
+	return compress.Extractive{}, compress.Extractive{}
 }
 
 // retention says how much is kept.
@@ -146,6 +166,7 @@ type run struct {
 	facts   *bus.FactConsumer
 	queries *bus.Service
 	work    *bus.Consumer
+	sidecar *compress.Sidecar  // nil = none
 	cancel  context.CancelFunc // of everything that works for this run
 	wg      sync.WaitGroup
 }
@@ -159,5 +180,8 @@ func (s *Service) end(ctx context.Context, r *run) error {
 	err := errors.Join(r.work.Stop(ctx), r.facts.Stop(ctx), r.queries.Stop(ctx))
 	r.cancel()
 	r.wg.Wait()
+	if r.sidecar != nil {
+		r.sidecar.Close()
+	}
 	return errors.Join(err, r.store.Close())
 }

@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"hydrallm/services/session-writer/internal/compact"
+	"hydrallm/services/session-writer/internal/memory"
 	"hydrallm/services/session-writer/internal/prompt"
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
@@ -36,9 +36,10 @@ const (
 
 // stage is the session's part in the way of a request: it loads the history, saves the user's turn and puts the prompt together.
 type stage struct {
-	sessions *sessions
-	log      *slog.Logger
-	metrics  *metrics
+	sessions   *sessions
+	compressor memory.Compressor // of histories
+	log        *slog.Logger
+	metrics    *metrics
 }
 
 // handle settles one delivery. A redelivery makes the same turn of the same request.
@@ -122,25 +123,44 @@ func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Req
 	if ask.Pending, ask.Applied, err = s.sessions.pending(ctx, r.SessionID); err != nil {
 		return p, err
 	}
+	var loaded []prompt.Message
 	err = s.sessions.store.BeginTurn(ctx, ask, func(history []store.Message) []store.Message {
-		p = asked.Assemble(promptMessages(ctx, history, r.CompressContext != nil && *r.CompressContext))
+		loaded = promptMessages(history)
+		p = asked.Assemble(loaded)
 		fresh := make([]store.Message, len(p.Fresh))
 		for i, m := range p.Fresh {
 			fresh[i] = store.NewMessage(m)
 		}
 		return fresh
 	})
+	if err == nil && r.CompressContext != nil && *r.CompressContext { // outside of the transaction, because it may take long
+		s.shorten(ctx, loaded)
+		p = asked.Assemble(loaded)
+	}
 	return p, err
 }
 
-// promptMessages gives the history as it is sent, with shorter texts if the client wants so.
-func promptMessages(ctx context.Context, history []store.Message, compress bool) []prompt.Message {
+// shortenLimit bounds the time of a compressor for all messages of a history.
+const shortenLimit = 3 * time.Second
+
+// shorten makes the texts of a history shorter.
+func (s *stage) shorten(ctx context.Context, history []prompt.Message) {
+	ctx, cancel := context.WithTimeout(ctx, shortenLimit)
+	defer cancel()
+	for i := range history {
+		short, err := memory.Shorten(ctx, s.compressor, history[i].Body)
+		if err != nil {
+			s.log.WarnContext(ctx, "a history is sent as it is", slog.Any("error", err))
+			return
+		}
+		history[i].Sent = short
+	}
+}
+
+func promptMessages(history []store.Message) []prompt.Message {
 	list := make([]prompt.Message, len(history))
 	for i := range history {
 		list[i] = prompt.Message{Body: []byte(history[i].Body), Summary: history[i].Summary()}
-		if compress {
-			list[i].Sent = compact.Shorten(ctx, compact.Extract{}, history[i].Body)
-		}
 	}
 	return list
 }

@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 		Intent: config.Intent{EmbeddingModel: "bge-m3:latest", EmbeddingURL: "http://localhost:11434", Threshold: 0.58},
 	}, c.Web)
 	require.Equal(t, "sqlite:data/hydrallm.db", c.Sessions.Database.Reveal())
-	require.Equal(t, config.Sessions{Database: c.Sessions.Database, CompactThreshold: 6000, RecentWindow: 4, RetentionDays: 30, SystemContext: true}, c.Sessions)
+	require.Equal(t, config.Sessions{Database: c.Sessions.Database, CompactThreshold: 6000, RecentWindow: 4, Compressor: "extractive", RetentionDays: 30, SystemContext: true}, c.Sessions)
 	require.Equal(t, config.NATS{StoreDir: "data/nats", Replicas: 1}, c.NATS)
 	require.Equal(t, config.Log{Level: "info", Format: "text"}, c.Log)
 	require.Equal(t, config.Telemetry{ServiceName: "hydrallm"}, c.Telemetry)
@@ -140,7 +140,7 @@ web:
   browser: never
   allow_hosts: [LocalHost, 10.0.0.1, "::1"]
   intent: {embedding_model: e, embedding_url: "http://e", threshold: 1, patterns_dir: p, keywords_dir: k}
-sessions: {database: "postgres://u:p@h/d", compact_threshold: 19, recent_window: 20, retention_days: 21, max_sessions: 22}
+sessions: {database: "postgres://u:p@h/d", compact_threshold: 19, recent_window: 20, compressor: HTTP, compressor_url: "http://z/", retention_days: 21, max_sessions: 22}
 nats: {url: "nats://a:1,nats://b:2", listen: "127.0.0.1:4222", credentials: c, store_dir: d, replicas: 3, work_storage: FILE}
 log: {level: WARNING, format: json, file: f}
 telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
@@ -174,7 +174,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		Intent: config.Intent{EmbeddingModel: "e", EmbeddingURL: "http://e", Threshold: 1, PatternsDir: "p", KeywordsDir: "k"},
 	}, c.Web)
 	require.Equal(t, config.Sessions{
-		Database: "postgres://u:p@h/d", CompactThreshold: 19, RecentWindow: 20, RetentionDays: 21, MaxSessions: 22, SystemContext: true,
+		Database: "postgres://u:p@h/d", CompactThreshold: 19, RecentWindow: 20, Compressor: "http", CompressorURL: "http://z", RetentionDays: 21, MaxSessions: 22, SystemContext: true,
 	}, c.Sessions)
 	require.Equal(t, config.NATS{
 		URL: "nats://a:1,nats://b:2", Listen: "127.0.0.1:4222", Credentials: "c", StoreDir: "d", Replicas: 3, WorkOnDisk: true,

@@ -60,6 +60,7 @@ func (doc *document) resolve() *Config {
 	doc.checkCooldowns()
 	doc.checkTimeouts("resilience.request_timeout", doc.Resilience.HeadersTimeout, doc.Resilience.RequestTimeout)
 	doc.checkWeb()
+	doc.checkSessions()
 	return &doc.Config
 }
 

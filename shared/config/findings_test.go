@@ -116,6 +116,8 @@ var errorCases = map[string]struct {
 	"database":                {"sessions: {database: secret-word}", []string{"1: sessions.database: must be sqlite:<path> or postgres://<user>:<password>@<host>/<database>"}},
 	"database without a path": {`sessions: {database: "sqlite:"}`, []string{"1: sessions.database: must be sqlite:<path> or postgres://<user>:<password>@<host>/<database>"}},
 	"collector":               {"telemetry: {otlp_endpoint: nowhere}", []string{`1: telemetry.otlp_endpoint: must be an address with a host that begins with http:// or https:// (got "nowhere")`}},
+	"no compressor address":   {"sessions: {compressor: http}", []string{"1: sessions.compressor_url: is missing: compressor http needs it"}},
+	"unknown compressor":      {"sessions: {compressor: llm}", []string{`1: sessions.compressor: must be one of extractive, http, off (got "llm")`}},
 	"MCP without an address":  {"web: {backend: mcp}", []string{"1: web.mcp.url: is missing: backend mcp needs it"}}, // C-41
 	"address of an engine":    {"web: {engines: {bing: x}}", []string{`1: web.engines.bing: must be an address with a host that begins with http:// or https:// (got "x")`}},
 	"allowed host with path":  {"web: {allow_hosts: [http://h]}", []string{`1: web.allow_hosts[0]: must be an IP address or a host name (got "http://h")`}},
@@ -251,6 +253,7 @@ var warningCases = map[string]struct {
 		one + "routing:\n  aliases: {a: b, b: m, c: groq/llama, d: pa/x, e: other/x, f: auto, g: pa}",
 		[]string{`6: routing.aliases.a: leads to "b", which is an alias itself: aliases of aliases are not followed`, "6: routing.aliases.c: leads to the provider groq, which is not configured"},
 	},
+	"address of no compressor":     {"sessions: {compressor: off, compressor_url: 'http://c'}", []string{"1: sessions.compressor_url: has no effect with compressor off"}},
 	"an even number of copies":     {"nats: {url: nats://h, replicas: 4}", []string{"1: nats.replicas: 4 copies bear the loss of no more servers than 3 do"}},
 	"an odd number of copies":      {"nats: {url: nats://h, replicas: 3}", nil},
 	"settings of an absent server": {"nats: {url: nats://h, store_dir: d, listen: 'h:1'}", []string{"1: nats.listen: has no effect beside nats.url", "1: nats.store_dir: has no effect beside nats.url"}},

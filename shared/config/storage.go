@@ -12,6 +12,8 @@ type Sessions struct {
 	Database         Secret // sqlite:<path> or postgres://...
 	CompactThreshold int    // estimated tokens (R-307)
 	RecentWindow     int    // messages (R-308)
+	Compressor       string // extractive | http | off (R-312)
+	CompressorURL    string // for http
 	RetentionDays    int    // 1 to 365 (R-315)
 	MaxSessions      int    // 0 = no limit
 	SystemContext    bool   // prompts begin with the block of R-055
@@ -24,12 +26,26 @@ func (s *Sessions) settings() []setting {
 		key("compact_threshold", integer(&s.CompactThreshold, 1, math.MaxInt32), "6000",
 			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD"),
 		key("recent_window", integer(&s.RecentWindow, 1, math.MaxInt32), "4", "newest messages that are never summarised").env("SESSION_RECENT_WINDOW"),
+		key("compressor", oneOf(&s.Compressor, "extractive", "http", "off"), "extractive", "what makes the summary: `extractive` keeps the sentences that say most and "+
+			"needs no model, `http` asks `compressor_url`, with `off` nothing is summarised"),
+		key("compressor_url", web(&s.CompressorURL), "", "a compressor such as LLMLingua-2, for `compressor: http`. It gets `{\"text\": ..., \"target_tokens\": 800}` and "+
+			"answers `{\"text\": ...}`. When it fails, `extractive` does the work"),
 		key("retention_days", integer(&s.RetentionDays, 1, 365), "30", "sessions that were not used for so long are deleted").
 			env("SESSION_RETENTION_DAYS"),
 		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",
 			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS"),
 		key("system_context", boolean(&s.SystemContext), "true", "routed requests, those of a session, and those for models with `pipeline: true` begin with a "+
 			"system message that tells the date and how far sources may be trusted"),
+	}
+}
+
+// checkSessions looks for an address that is needed, or needed by nobody.
+func (doc *document) checkSessions() {
+	switch s := doc.Sessions; {
+	case s.Compressor == "http" && s.CompressorURL == "" && !doc.given("sessions.compressor_url"):
+		doc.fail("sessions.compressor_url", "is missing: compressor http needs it")
+	case s.Compressor != "http" && s.CompressorURL != "":
+		doc.warn("sessions.compressor_url", "has no effect with compressor %s", s.Compressor)
 	}
 }
 

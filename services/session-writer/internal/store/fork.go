@@ -66,6 +66,7 @@ func (s *Store) fork(ctx context.Context, tx *sqlx.Tx, f Fork, now time.Time) er
 		}
 	}
 	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id),
+		summary_token_count = (SELECT COALESCE(SUM(tokens), 0) FROM messages WHERE session_id = sessions.id AND state = 'summary'),
 		context_tokens = (SELECT COALESCE(SUM(tokens), 0) FROM messages WHERE session_id = sessions.id AND state = 'done') WHERE id = ?`), f.ID)
 	return err
 }

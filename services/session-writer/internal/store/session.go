@@ -24,6 +24,9 @@ const (
 	stateSummary = "summary" // stands for the messages before it
 )
 
+// summaryTurn is the turn of a summary, which is before all others: those of requests begin at 1.
+const summaryTurn = 0
+
 // answerPlace is the place of the answer in its turn, behind all that was asked.
 const answerPlace = 1 << 20
 
@@ -174,7 +177,7 @@ func historyBefore(ctx context.Context, tx *sqlx.Tx, session string, turn int64)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	size := 0
+	size, cut, base := 0, false, []Message(nil)
 	for rows.Next() {
 		var m Message
 		if err := rows.StructScan(&m); err != nil {
@@ -184,14 +187,25 @@ func historyBefore(ctx context.Context, tx *sqlx.Tx, session string, turn int64)
 			for n := len(history); n > 0 && history[n-1].Turn == m.Turn; n-- {
 				history = history[:n-1]
 			}
+			cut = true
 			break
 		}
 		history = append(history, m)
 	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	if cut { // the summary is still the base (R-309)
+		if err := errors.Join(rows.Close(), tx.SelectContext(ctx, &base, tx.Rebind(`SELECT `+messageColumns+` FROM messages WHERE session_id = ? AND turn = ?
+			AND state = 'summary'`), session, summaryTurn)); err != nil {
+			return nil, err
+		}
+		history = append(history, base...)
+	}
 	for i, j := 0, len(history)-1; i < j; i, j = i+1, j-1 {
 		history[i], history[j] = history[j], history[i]
 	}
-	return history, rows.Err()
+	return history, nil
 }
 
 // question is what a turn begins with.
@@ -247,6 +261,8 @@ func storedRole(role string) string {
 const (
 	partStepCost   = "step_cost"
 	partCompaction = "compaction"
+	partWebFetch   = "web_fetch"
+	partRetry      = "retry"
 )
 
 func (s *Store) insertPart(ctx context.Context, tx *sqlx.Tx, message, kind, data string, at time.Time) error {
