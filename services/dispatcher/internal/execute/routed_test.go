@@ -389,6 +389,28 @@ func TestModelThatIsIncapable(t *testing.T) {
 	})
 }
 
+// R-438: a call counts for the model that is asked, also when the gateway has changed its mind.
+func TestSlotsOfAnotherModel(t *testing.T) {
+	t.Parallel()
+	var w *world
+	slots := map[string]int{}
+	count := func(then handler) handler {
+		return func(rw http.ResponseWriter, r *http.Request, n int) {
+			for _, u := range w.slots.Active() {
+				slots[u.ID] += u.Active
+			}
+			then(rw, r, n)
+		}
+	}
+	bubble(t, map[string]handler{"a": inTurn(count(status(429, `{"error":{"code":429,"message":"Quota exceeded","status":"RESOURCE_EXHAUSTED"}}`)), count(reply("a")))}, func(made *world) {
+		w = made
+		w.plan.models = []string{"old", "new"}
+		got, _ := w.routed(w.t.Context(), plainBody)
+		require.Equal(w.t, http.StatusOK, got.head.Status)
+		require.Equal(w.t, map[string]int{"pa/old": 1, "pa/new": 1}, slots)
+	}, pooled(1))
+}
+
 // R-100: a request that no channel can take is the client's affair, and no waiting helps; while one that may take it fails or rests, it is not.
 func TestRequestThatFitsNowhere(t *testing.T) {
 	t.Parallel()

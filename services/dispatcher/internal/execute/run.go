@@ -248,6 +248,10 @@ func (r *run) changeModel(l *link, behind bool) bool {
 	if behind {
 		r.moveBack(l)
 	}
+	r.candidates = make([]slot.Candidate, len(r.links)) // those at hand may be other runs', too
+	for i := range r.links {
+		r.candidates[i] = r.links[i].candidate()
+	}
 	return true
 }
 
@@ -260,10 +264,6 @@ func (r *run) moveBack(l *link) {
 		to = len(rest)
 	}
 	r.links = slices.Insert(rest, to, moved)
-	r.candidates = make([]slot.Candidate, len(r.links))
-	for i := range r.links {
-		r.candidates[i] = r.links[i].candidate()
-	}
 }
 
 // refusal is the error of a request that is at fault itself: status and message are the upstream's.
