@@ -2,7 +2,7 @@
 // the pipeline.
 //
 // Ordering and back-pressure: work of one stage may be handled in any order. The reply frames of one request arrive in order or the gap is
-// visible in their sequence numbers. A worker may be ahead of the client by Window bytes; then Reply.Flush waits for credit. Facts wait
+// visible in their sequence numbers. A worker may be ahead of the client by Window bytes; then Reply.Data waits for credit. Facts wait
 // in their stream for a slow session-writer; a full work stream refuses new requests instead of dropping old ones.
 package bus
 

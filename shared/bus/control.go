@@ -122,6 +122,13 @@ func (c *credit) grant(consumed uint64) {
 	}
 }
 
+// covers says whether upTo bytes are within the window.
+func (c *credit) covers(upTo uint64) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return upTo <= c.consumed+Window
+}
+
 // wait returns when upTo bytes are within the window.
 func (c *credit) wait(ctx context.Context, upTo uint64) error {
 	for {

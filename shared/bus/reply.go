@@ -15,24 +15,26 @@ import (
 
 // Flow control between a worker and the ingress.
 const (
-	// Window is how many bytes of an answer a worker may send ahead of the client.
-	Window = 1 << 20
+	// Window is how many bytes of an answer a worker may send ahead of the client. Together with what the collector leaves lying and the buffers of
+	// both connections, a client that does not read costs about twice as much.
+	Window = 512 << 10
 	// CreditStep is how many bytes the client takes between two credits.
 	CreditStep = Window / 4
 
-	maxFrame = 256 << 10 // payload of one data frame; larger data is cut
+	maxFrame = 64 << 10 // payload of one data frame; larger data is cut
 )
 
 // Reply writes the answer to one request as numbered frames. Frames are collected until Flush, so that frames which are ready together
-// travel together. It has one writer; cancellation and credit come from other goroutines.
+// travel together, data as one frame. It has one writer; cancellation and credit come from other goroutines.
 type Reply struct {
 	bus  *Bus
 	subj string
 	at   contract.Position
 
-	mu  sync.Mutex // guards the sequence and the buffer
-	seq uint64
-	buf []byte
+	mu   sync.Mutex // guards the following
+	seq  uint64
+	buf  []byte // nil when there is nothing to keep
+	data int    // where the data of the last frame in buf begins; 0 when that is another frame, or none
 
 	sent   uint64 // data bytes so far; the writer's own
 	credit *credit
@@ -44,7 +46,6 @@ func (w *Work) OpenReply() *Reply {
 		bus: w.bus, subj: subject.Reply(w.Request.Ingress, w.Request.ID), at: contract.Position{Stage: w.Request.Slip.Here(), Delivery: w.Delivery},
 		credit: newCredit(),
 	}
-	r.buf = *frameBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
 	w.reply.Store(r)
 	return r
 }
@@ -53,14 +54,22 @@ func (w *Work) OpenReply() *Reply {
 func (r *Reply) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if buf := r.buf[:0]; cap(buf) <= maxFrame {
-		frameBuffers.Put(&buf)
-	}
-	r.buf = nil
+	r.giveBack()
 }
 
-// frameBuffers are buffers of finished replies.
+// frameBuffers are buffers that no reply needs at the moment.
 var frameBuffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// giveBack lets the buffer go. It must be called with mu held.
+func (r *Reply) giveBack() {
+	if buf := r.buf[:0]; cap(buf) > 0 && cap(buf) <= keptBuffer {
+		frameBuffers.Put(&buf)
+	}
+	r.buf, r.data = nil, 0
+}
+
+// keptBuffer is the largest buffer that another reply gets: what has almost a whole frame and then one more.
+const keptBuffer = 2*maxFrame + 1<<10
 
 // Head adds the status line and headers.
 func (r *Reply) Head(h contract.Head) error {
@@ -78,43 +87,83 @@ func (r *Reply) End(e contract.End) error {
 	return nil
 }
 
-// Data adds body bytes, flushing whenever a message is full. It waits while the client is Window bytes behind, until ctx ends. p is copied.
+// Data adds body bytes, flushing whenever a message is full. It waits while the client is Window bytes behind, until ctx ends; what was collected
+// before is on its way then. p is copied.
 func (r *Reply) Data(ctx context.Context, p []byte) error {
 	for len(p) > 0 {
 		n := min(len(p), maxFrame)
-		if err := r.credit.wait(ctx, r.sent+uint64(n)); err != nil {
+		if err := r.await(ctx, r.sent+uint64(n)); err != nil {
 			return err
 		}
 		r.sent += uint64(n)
-		r.mu.Lock()
-		r.add(contract.FrameData, p[:n])
-		full := len(r.buf) >= maxFrame
-		r.mu.Unlock()
-		if full {
-			if err := r.Flush(); err != nil {
-				return err
-			}
+		if err := r.addData(p[:n]); err != nil {
+			return err
 		}
 		p = p[n:]
 	}
 	return nil
 }
 
+// await returns when the client has taken so much that the answer may be upTo bytes long. A reply that has to wait keeps no buffer.
+func (r *Reply) await(ctx context.Context, upTo uint64) error {
+	if r.credit.covers(upTo) {
+		return nil
+	}
+	r.mu.Lock()
+	err := r.flush()
+	r.giveBack()
+	r.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return r.credit.wait(ctx, upTo)
+}
+
+func (r *Reply) addData(p []byte) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.data > 0 {
+		r.buf = contract.GrowFrame(r.buf, r.data, p)
+	} else {
+		r.takeBuffer()
+		r.buf, r.data = contract.AppendGrowing(r.buf, contract.Frame{Kind: contract.FrameData, Position: r.at, Seq: r.seq, Payload: p})
+		r.seq++
+	}
+	if len(r.buf) < maxFrame {
+		return nil
+	}
+	return r.flush()
+}
+
 // add must be called with mu held.
 func (r *Reply) add(kind contract.FrameKind, payload []byte) {
+	r.takeBuffer()
 	r.buf = contract.AppendFrame(r.buf, contract.Frame{Kind: kind, Position: r.at, Seq: r.seq, Payload: payload})
+	r.data = 0
 	r.seq++
+}
+
+// takeBuffer must be called with mu held.
+func (r *Reply) takeBuffer() {
+	if r.buf == nil {
+		r.buf = *frameBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
+	}
 }
 
 // Flush sends the collected frames as one message.
 func (r *Reply) Flush() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.flush()
+}
+
+// flush must be called with mu held.
+func (r *Reply) flush() error {
 	if len(r.buf) == 0 {
 		return nil
 	}
 	err := r.bus.answers.Publish(r.subj, r.buf)
-	r.buf = r.buf[:0]
+	r.buf, r.data = r.buf[:0], 0
 	if err != nil {
 		return fmt.Errorf("sending reply frames: %w", err)
 	}

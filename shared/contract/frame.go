@@ -55,6 +55,36 @@ func AppendFrame(dst []byte, f Frame) []byte {
 	return append(dst, f.Payload...)
 }
 
+// growingSize is how many bytes hold the payload length of a frame that grows: a uvarint with leading zeros, which reads like any other.
+const growingSize = 3
+
+// MaxGrowing is the largest payload of a frame that grows, in bytes.
+const MaxGrowing = 1<<(7*growingSize) - 1
+
+// AppendGrowing adds a frame to dst, as AppendFrame does, to which GrowFrame can add more as long as nothing follows it. Its payload begins at
+// start.
+func AppendGrowing(dst []byte, f Frame) (buf []byte, start int) {
+	dst = f.Append(append(dst, byte(f.Kind)))
+	dst = binary.AppendUvarint(dst, f.Seq)
+	dst = append(dst, make([]byte, growingSize)...)
+	start = len(dst)
+	return GrowFrame(dst, start, f.Payload), start
+}
+
+// GrowFrame adds p to the payload that begins at start and ends with buf. The payload may become MaxGrowing bytes.
+func GrowFrame(buf []byte, start int, p []byte) []byte {
+	buf = append(buf, p...)
+	size := len(buf) - start
+	for i := range growingSize {
+		more := byte(0x80)
+		if i == growingSize-1 {
+			more = 0
+		}
+		buf[start-growingSize+i] = byte(size>>(7*i))&0x7f | more
+	}
+	return buf
+}
+
 // ErrBadFrame says that a reply message is not a sequence of whole frames.
 var ErrBadFrame = errors.New("malformed reply frame")
 

@@ -83,6 +83,23 @@ func TestMalformedFrames(t *testing.T) {
 	}
 }
 
+// A frame that grew is read like one that was written at once, up to the largest.
+func TestGrowingFrame(t *testing.T) {
+	t.Parallel()
+	for _, more := range []int{0, 1, 100, 127, 128, 1<<14 - 1, 1 << 14, contract.MaxGrowing - 3} {
+		want := contract.Frame{Kind: contract.FrameData, Position: at(3), Seq: 300, Payload: append([]byte("one"), bytes.Repeat([]byte{0xff}, more)...)}
+		grown := want
+		grown.Payload = []byte("o")
+		head := contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameHead, Position: at(3), Payload: []byte("{}")})
+		msg, start := contract.AppendGrowing(head, grown)
+		msg = contract.GrowFrame(contract.GrowFrame(msg, start, []byte("ne")), start, want.Payload[3:])
+		got, err := frames(contract.AppendFrame(msg, contract.Frame{Kind: contract.FrameEnd, Position: at(3), Payload: []byte("{}")}))
+		require.NoError(t, err)
+		require.Len(t, got, 3)
+		require.Equal(t, want, got[1])
+	}
+}
+
 // Whatever bytes come, reading ends, payloads lie inside the message, and what was read can be written again to the same effect.
 func FuzzFrames(f *testing.F) {
 	f.Add([]byte{})

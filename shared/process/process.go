@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strings"
 	"time"
 	_ "time/tzdata" // daily limits of providers end at midnight of their zones, and small images have no zone files
@@ -25,20 +24,8 @@ type Service struct {
 	Build      Build
 }
 
-// heapGrowth lets the heap grow to four times what is in use before it is collected. A gateway keeps little and allocates much; with the
-// default of 100 a tenth of its CPU goes into collecting a few megabytes.
-const heapGrowth = 300
-
-// TuneMemory applies heapGrowth unless the environment sets GOGC.
-func TuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(heapGrowth)
-	}
-}
-
 // Main runs the service until the process is told to stop, and gives the exit code.
 func Main(s Service) int {
-	TuneMemory()
 	ctx, stop := lifecycle.Signals()
 	defer stop()
 	env, err := config.Process()
@@ -102,13 +89,14 @@ func Fail(fail chan<- error) func(error) {
 // traceFlush bounds the sending of the last traces.
 const traceFlush = 3 * time.Second
 
-// Observed runs fn with a logger and with tracing, and releases both.
+// Observed runs fn with a logger, with tracing and with limits of memory, and releases them.
 func Observed(ctx context.Context, settings Settings, instance string, out io.Writer, fn func(*slog.Logger) error) error {
 	log, closeLog, err := telemetry.NewLogger(settings.LogConfig(), out)
 	if err != nil {
 		return err
 	}
 	defer closeLog() //nolint:errcheck // the last line is written; nobody is left to read more
+	defer keepMemory(ctx, log)()
 	stopTracing, err := telemetry.StartTracing(ctx, telemetry.TraceConfig{
 		Endpoint: settings.Telemetry.OTLPEndpoint, Service: settings.Telemetry.ServiceName, Instance: instance, Version: Version(),
 		Logger: log,

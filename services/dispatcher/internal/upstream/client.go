@@ -24,6 +24,7 @@ const (
 	idleConnsPerHost  = 512
 	maxHeaderBytes    = 256 << 10
 	connBufferBytes   = 16 << 10
+	streamBufferBytes = 512 << 10 // of an answer over HTTP/2 whose reader is slow; net/http would keep 4 MiB
 	keepAliveInterval = 30 * time.Second
 )
 
@@ -55,6 +56,7 @@ func New(cfg Config) *Client {
 		MaxIdleConnsPerHost: idleConnsPerHost, IdleConnTimeout: idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes, DisableCompression: true,
 		ReadBufferSize: connBufferBytes, WriteBufferSize: connBufferBytes,
+		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBufferBytes},
 	}}
 }
 

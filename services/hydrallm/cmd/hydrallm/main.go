@@ -8,13 +8,11 @@ import (
 	"hydrallm/services/hydrallm/internal/cli"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
-	"hydrallm/shared/process"
 )
 
 func main() { os.Exit(run()) }
 
 func run() int {
-	process.TuneMemory()
 	ctx, stop := lifecycle.Signals()
 	defer stop()
 	env, err := config.Process()

@@ -43,13 +43,14 @@ type deadlineBody struct {
 	writer deadlineWriter
 }
 
-// WriteTo writes the body.
+// WriteTo writes the body and lets go of each part that the client has.
 func (b *deadlineBody) WriteTo(w io.Writer) (n int64, err error) {
-	for _, p := range b.parts {
+	for i, p := range b.parts {
 		if err := b.writer.write(w, p); err != nil {
 			return n, err
 		}
 		n += int64(len(p))
+		b.parts[i] = nil
 	}
 	return n, nil
 }

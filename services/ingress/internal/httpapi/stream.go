@@ -25,7 +25,7 @@ type stream struct {
 
 	taken  uint64
 	done   credit
-	last   []byte // written last
+	last   []byte // the last bytes that were written
 	buf    []byte // for small data that came together
 	closed bool
 	early  *early // nil when the answer has begun
@@ -96,7 +96,11 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 	}
 }
 
-// writeAll writes data that is ready together with as few calls as possible.
+// boundary is how many bytes show whether an event has ended.
+const boundary = len("\n\r\n")
+
+// writeAll writes data that is ready together with as few calls as possible. It lets go of each part as soon as the client has it, because more
+// comes in the place of it.
 func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 	for len(parts) > 0 {
 		n, size := run(parts)
@@ -111,7 +115,8 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		if err := s.writer.write(w, data); err != nil {
 			return err
 		}
-		s.last = parts[n-1]
+		s.last = append(s.last[:0], data[max(len(data)-boundary, 0):]...)
+		clear(parts[:n])
 		parts = parts[n:]
 		s.taken += uint64(size)
 		s.api.grant(s.pend.ID, &s.done, s.taken)
