@@ -96,7 +96,7 @@ var waitMembers = map[string]time.Duration{
 
 // membersWait reads members of the body and of the error inside it.
 func membersWait(p *problem, now time.Time) (found hint) {
-	for _, object := range [...]gjson.Result{p.obj, p.obj.Get("metadata"), p.root} {
+	for _, object := range [...]gjson.Result{p.obj, p.obj.Get("metadata"), p.root, p.root.Get("detail")} {
 		if !object.IsObject() {
 			continue
 		}

@@ -73,6 +73,7 @@ func TestStatedWait(t *testing.T) {
 		"member of the error":       {nil, `{"error":{"message":"slow","retry_after":120}}`, 2 * time.Minute}, // R-423
 		"member of the body":        {nil, `{"message":"slow","retry_after_ms":1500}`, 1500 * time.Millisecond},
 		"member as digits":          {nil, `{"error":{"message":"slow","retryAfter":"7.5"}}`, 7500 * time.Millisecond},
+		"member of the detail":      {nil, `{"detail":{"message":"slow","retry_after":15}}`, 15 * time.Second},
 		"member as duration":        {nil, `{"error":{"message":"slow","retryDelay":"1m30s"}}`, 90 * time.Second},
 		"member as words":           {nil, `{"error":"slow","retry_in":"2 minutes"}`, 2 * time.Minute},
 		"member as ISO duration":    {nil, `{"error":{"message":"slow","retryAfter":"PT1H30M"}}`, 90 * time.Minute},
