@@ -195,7 +195,7 @@ func TestBrokenAnswers(t *testing.T) {
 				}
 				if tt.fence != 0 {
 					// Fence and frames come on two ways; frames come in order, so that those from before an answer are there.
-					if _, err := g.try(t.Context(), http.MethodPost, "/v1/chat/completions", strings.NewReader(strings.Replace(chatBody, `"m"`, `"next"`, 1))); err != nil {
+					if _, err := g.try(context.WithoutCancel(ctx), http.MethodPost, "/v1/chat/completions", strings.NewReader(strings.Replace(chatBody, `"m"`, `"next"`, 1))); err != nil {
 						t.Error(err)
 					}
 					v, err := g.worker.Fence(context.WithoutCancel(ctx), r.work.Request, tt.fence)

@@ -194,13 +194,14 @@ func TestEveryTurnSeesTheOneBefore(t *testing.T) {
 	srv, database := natstest.Start(t), pgtest.New(t)
 	newWriter(t, srv, "w1", database)
 	p := newPipe(t, srv)
-	talking, end := context.WithCancel(t.Context())
+	talking := make(chan struct{})
 	var killer, talkers sync.WaitGroup
 	killer.Go(func() {
-		for i := 0; talking.Err() == nil; i++ {
+		for i, over := 0, false; !over; i++ {
 			s := newWriter(t, srv, fmt.Sprintf("w2-%d", i), database)
 			select {
-			case <-talking.Done():
+			case <-talking:
+				over = true
 			case <-time.After(150 * time.Millisecond):
 			}
 			now, cancel := context.WithCancel(context.Background())
@@ -224,7 +225,7 @@ func TestEveryTurnSeesTheOneBefore(t *testing.T) {
 		})
 	}
 	talkers.Wait()
-	end()
+	close(talking)
 	killer.Wait()
 	for i := range sessions {
 		page, err := query.GetMessages.Ask(t.Context(), p.bus, query.Messages{ID: fmt.Sprintf("s%d", i)})

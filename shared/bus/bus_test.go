@@ -318,7 +318,7 @@ func TestCancelReachesTheWorker(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	next := sink(t, b, topology.Dispatcher)
+	next := sink(t, b)
 	slip := contract.Slip{contract.StageAnalyzed, contract.StageEnriched}
 	require.NoError(t, b.PublishWork(t.Context(), request("running", slip...), []byte("{}")))
 	require.Equal(t, "running", await.Value(t, begun))
@@ -440,7 +440,7 @@ func TestDeadLetters(t *testing.T) {
 	letters := make(chan *nats.Msg, 16)
 	_, err = nc.ChanSubscribe(subject.AllDead, letters)
 	require.NoError(t, err)
-	got := sink(t, b, topology.Dispatcher)
+	got := sink(t, b)
 
 	tests := map[string]struct {
 		damage      func(header nats.Header)

@@ -29,11 +29,11 @@ func consume(t *testing.T, b *bus.Bus, cfg bus.WorkConfig, fn func(context.Conte
 	t.Cleanup(func() { startstoptest.Stop(t, c) })
 }
 
-// sink takes what comes to a stage.
-func sink(t *testing.T, b *bus.Bus, consumer string) <-chan *bus.Work {
+// sink takes what comes to the dispatcher.
+func sink(t *testing.T, b *bus.Bus) <-chan *bus.Work {
 	t.Helper()
 	got := make(chan *bus.Work, 8)
-	consume(t, b, bus.WorkConfig{Consumer: consumer}, func(_ context.Context, w *bus.Work) {
+	consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(_ context.Context, w *bus.Work) {
 		w.Done()
 		got <- w
 	})
@@ -63,7 +63,7 @@ func TestForwardFollowsTheSlip(t *testing.T) {
 	}
 	consume(t, b, bus.WorkConfig{Consumer: topology.Session}, forward)
 	consume(t, b, bus.WorkConfig{Consumer: topology.Analyzer}, forward)
-	got := sink(t, b, topology.Dispatcher)
+	got := sink(t, b)
 
 	sent := request("r", contract.StageSession, contract.StageReceived, contract.StageEnriched)
 	sent.QueueTimeout = time.Hour
@@ -223,5 +223,5 @@ func TestSlipOfAnotherStage(t *testing.T) {
 	}
 	require.NoError(t, nc.Flush())
 	require.NoError(t, b.PublishWork(t.Context(), request("good"), []byte("{}")))
-	require.Equal(t, "good", await.Value(t, sink(t, b, topology.Dispatcher)).Request.ID)
+	require.Equal(t, "good", await.Value(t, sink(t, b)).Request.ID)
 }

@@ -73,7 +73,7 @@ func build(t *testing.T, packages ...string) string {
 	built.Lock()
 	defer built.Unlock()
 	if built.dir == "" {
-		dir, err := os.MkdirTemp("", "hydrallm-binaries-")
+		dir, err := os.MkdirTemp("", "hydrallm-binaries-") //nolint:usetesting // it outlives the test
 		require.NoError(t, err)
 		built.dir, built.done = dir, map[string]bool{}
 	}

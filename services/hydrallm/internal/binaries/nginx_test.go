@@ -29,23 +29,24 @@ func startNginx(t *testing.T, gateway string) string {
 		require.Equal(t, 1, strings.Count(server, old), old)
 		server = strings.Replace(server, old, ours, 1)
 	}
-	temporary := ""
-	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
-		temporary += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
-	}
 	conf := filepath.Join(dir, "nginx.conf")
-	require.NoError(t, os.WriteFile(conf, fmt.Appendf(nil, `
+	text := fmt.Sprintf(`
 daemon off;
 master_process off; # one process, which ends when it is told to
-pid %s/nginx.pid;
+pid nginx.pid;
 error_log stderr;
 events {}
 http {
 access_log off;
-%s
+client_body_temp_path body;
+proxy_temp_path proxy;
+fastcgi_temp_path fastcgi;
+uwsgi_temp_path uwsgi;
+scgi_temp_path scgi;
 %s
 }
-`, dir, temporary, server), 0o600))
+`, server)
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600)) //nolint:gosec // the directory is the test's own
 	w := launch(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
 	require.Eventually(t, func() bool { return reachable(t, addr) || w.ended() }, startWait, poll)
 	require.False(t, w.ended(), "nginx ended at start:\n%s", w.log.String())

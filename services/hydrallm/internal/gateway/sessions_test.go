@@ -65,13 +65,14 @@ func TestTurnsOverTwoGateways(t *testing.T) {
 }
 
 // streamed is the text of an event stream.
-func streamed(events string) (text string) {
+func streamed(events string) string {
+	var text strings.Builder
 	for line := range strings.Lines(events) {
 		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			text += gjson.Get(data, "choices.0.delta.content").Str
+			text.WriteString(gjson.Get(data, "choices.0.delta.content").Str)
 		}
 	}
-	return text
+	return text.String()
 }
 
 // the answer tells its session; who has another key does not see it.
@@ -98,8 +99,13 @@ func TestSessionsOfKeys(t *testing.T) {
 
 	// every route about sessions wants the admin's key.
 	for _, route := range [][2]string{
-		{http.MethodGet, ""}, {http.MethodPost, "/new"}, {http.MethodDelete, "/mine"}, {http.MethodGet, "/mine/messages"}, {http.MethodPost, "/cleanup"},
-		{http.MethodPost, "/import"}, {http.MethodPost, "/mine/fork"},
+		{http.MethodGet, ""},
+		{http.MethodPost, "/new"},
+		{http.MethodDelete, "/mine"},
+		{http.MethodGet, "/mine/messages"},
+		{http.MethodPost, "/cleanup"},
+		{http.MethodPost, "/import"},
+		{http.MethodPost, "/mine/fork"},
 	} {
 		status, _ := x.do(t, route[0], "/v1/admin/sessions"+route[1], "")
 		require.Equal(t, http.StatusUnauthorized, status, route)

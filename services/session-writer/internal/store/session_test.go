@@ -2,6 +2,7 @@ package store
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -321,8 +322,8 @@ func TestLongHistories(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
 		for i := range 4 {
-			ask(t, s, "a", fmt.Sprint(i), long)
-			apply(t, s, answered("a", fmt.Sprint(i), long))
+			ask(t, s, "a", strconv.Itoa(i), long)
+			apply(t, s, answered("a", strconv.Itoa(i), long))
 		}
 		history := ask(t, s, "a", "last", "?")
 		require.Len(t, history, 4)
@@ -344,7 +345,8 @@ func TestIDsAreInOrder(t *testing.T) {
 		last = id
 	}
 	now := time.Now()
-	require.Equal(t, ForkID("r", now), ForkID("r", now))
+	first := ForkID("r", now)
+	require.Equal(t, first, ForkID("r", now))
 	require.NotEqual(t, ForkID("r", now), ForkID("s", now))
 	require.Len(t, ForkID("r", now), 30)
 }
