@@ -3,7 +3,6 @@ package analyzer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -54,15 +53,12 @@ func setupWith(t *testing.T, log *slog.Logger, gateway *config.Config) *bundle {
 			if err != nil {
 				t.Error(err)
 			}
-			if f.Kind != contract.FrameQueued && f.Kind != contract.FrameWorking {
-				x.frames <- f
-			}
+			x.frames <- f
 		}
 	})
 	require.NoError(t, err)
-	fence, err := b.ServeFence("i1", func(string, contract.Position) contract.FenceDecision { return contract.FenceRun })
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, errors.Join(replies.Stop(), fence.Stop())) })
+	bustest.Own(t, b, "i1", bustest.Owner{})
+	t.Cleanup(func() { require.NoError(t, replies.Stop()) })
 	x.consume(t, topology.Dispatcher, func(_ context.Context, w *bus.Work) {
 		w.Done()
 		x.next <- w

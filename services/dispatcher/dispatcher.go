@@ -135,7 +135,7 @@ func (r *run) handle(ctx context.Context, w *bus.Work) {
 	}
 	reply := w.OpenReply()
 	defer reply.Close()
-	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: int(w.Delivery - 1)}, reply)
+	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: w.Lost}, reply)
 	if out.HandBack {
 		w.Retry(giveBackTime)
 		return
@@ -145,7 +145,7 @@ func (r *run) handle(ctx context.Context, w *bus.Work) {
 
 // refused records what the workers cost that died with a request which must not run again.
 func (r *run) refused(ctx context.Context, w *bus.Work) {
-	if w.Delivery == 1 || w.Request.Decision == nil {
+	if w.Lost == 0 || w.Request.Decision == nil {
 		return
 	}
 	if err := r.usage.Record(ctx, lost(w)); err != nil {
@@ -161,7 +161,7 @@ func lost(w *bus.Work) contract.RequestRecord {
 		Stream: w.Request.Stream, Status: "error: SERVICE_UNAVAILABLE", RoutingReason: w.Request.Decision.Reason,
 		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), At: time.Now().UTC(),
 	}
-	for range w.Delivery - 1 {
+	for range w.Lost {
 		u.Attempts = append(u.Attempts, contract.Attempt{Outcome: "lost", Reason: "worker died"})
 	}
 	return u

@@ -58,12 +58,8 @@ func setup(t *testing.T) *pipeline {
 	p := newPipeline(t)
 	replies, err := p.bus.SubscribeReplies(ingress, p.deliver)
 	require.NoError(t, err)
-	fenced, err := p.bus.ServeFence(ingress, p.fence)
-	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, fenced.Stop())
-		require.NoError(t, replies.Stop())
-	})
+	bustest.Own(t, p.bus, ingress, bustest.Owner{Decide: p.fence})
+	t.Cleanup(func() { require.NoError(t, replies.Stop()) })
 	return p
 }
 
@@ -135,7 +131,6 @@ func (p *pipeline) ask(rid, body string, change ...func(*contract.Request)) {
 type answer struct {
 	delivery uint64 // of the frames
 	seq      uint64
-	working  int
 	head     *contract.Head
 	body     bytes.Buffer
 	end      *contract.End
@@ -162,10 +157,6 @@ func (p *pipeline) deliver(rid string, msg []byte) {
 
 // add takes the next frame. Only one delivery may say something.
 func (a *answer) add(f contract.Frame) error {
-	if f.Kind == contract.FrameWorking {
-		a.working++
-		return nil
-	}
 	if a.delivery == 0 {
 		a.delivery = f.Delivery
 	}
@@ -186,14 +177,15 @@ func (a *answer) add(f contract.Frame) error {
 	}
 }
 
-func (p *pipeline) fence(rid string, at contract.Position) contract.FenceDecision {
+func (p *pipeline) fence(q contract.FenceQuestion) contract.FenceAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.fenced[rid] = append(p.fenced[rid], at.Delivery)
-	if v, ok := p.verdicts[rid]; ok {
-		return v
+	p.fenced[q.RequestID] = append(p.fenced[q.RequestID], q.At.Delivery)
+	a := bustest.Owner{}.Fence(q)
+	if v, ok := p.verdicts[q.RequestID]; ok {
+		a.Decision = v
 	}
-	return contract.FenceRun
+	return a
 }
 
 func (p *pipeline) fencedDeliveries(rid string) []uint64 {

@@ -37,22 +37,33 @@ func open(t *testing.T, g *gateway) (io.Closer, *bufio.Reader) {
 	return conn, bufio.NewReader(resp.Body)
 }
 
-// publish sends frames as no bus would, in the protocol of NATS, and returns when the server has them.
+// publish sends frames as no bus would, and returns when the server has them.
 func (g *gateway) publish(req *contract.Request, list ...contract.Frame) error {
+	var msg []byte
+	for _, f := range list {
+		msg = contract.AppendFrame(msg, f)
+	}
+	return g.say(subject.Reply(req.Ingress, req.ID), msg)
+}
+
+// sign sends a sign of life of any worker, and returns when the server has it.
+func (g *gateway) sign(worker string, req *contract.Request, delivery uint64) error {
+	at := contract.Position{Stage: req.Slip.Here(), Delivery: delivery}
+	return g.say(subject.Alive(req.Ingress), contract.AppendSigns(nil, worker, contract.Sign{Position: at, RequestID: req.ID}))
+}
+
+// say sends a message in the protocol of NATS.
+func (g *gateway) say(subj string, msg []byte) error {
 	conn, err := g.nats.InProcessConn()
 	if err != nil {
 		return err
 	}
 	defer conn.Close() //nolint:errcheck // nothing is left to be said
-	var msg []byte
-	for _, f := range list {
-		msg = contract.AppendFrame(msg, f)
-	}
 	in := bufio.NewReader(conn)
 	if _, err := in.ReadString('\n'); err != nil { // INFO
 		return err
 	}
-	text := fmt.Sprintf("CONNECT {\"verbose\":false}\r\nPUB %s %d\r\n%s\r\nPING\r\n", subject.Reply(req.Ingress, req.ID), len(msg), msg)
+	text := fmt.Sprintf("CONNECT {\"verbose\":false}\r\nPUB %s %d\r\n%s\r\nPING\r\n", subj, len(msg), msg)
 	if _, err := io.WriteString(conn, text); err != nil {
 		return err
 	}
@@ -198,9 +209,15 @@ func TestBrokenAnswers(t *testing.T) {
 					if _, err := g.try(context.WithoutCancel(ctx), http.MethodPost, "/v1/chat/completions", strings.NewReader(strings.Replace(chatBody, `"m"`, `"next"`, 1))); err != nil {
 						t.Error(err)
 					}
-					v, err := g.worker.Fence(context.WithoutCancel(ctx), r.work.Request, tt.fence)
-					if v != contract.FenceStop || err != nil {
-						t.Error(v, err)
+					if err := g.sign("dead", r.work.Request, 1); err != nil {
+						t.Error(err)
+					}
+					for a := (contract.FenceAnswer{Decision: contract.FenceWait}); a.Decision != contract.FenceStop; { // until the sign is there
+						var err error
+						if a, err = g.worker.Fence(context.WithoutCancel(ctx), r.work.Request.Ingress, without("dead", r.work.Request, tt.fence)); err != nil {
+							t.Error(err)
+							break
+						}
 					}
 				}
 				<-r.gone
@@ -231,9 +248,9 @@ func TestRedelivery(t *testing.T) {
 	g := setup(t, nil)
 	g.work(func(ctx context.Context, r *reply) {
 		req := r.work.Request
-		v, err := g.worker.Fence(ctx, req, 2)
-		if v != contract.FenceRun || err != nil {
-			t.Error(v, err)
+		a, err := g.worker.Fence(ctx, req.Ingress, without("", req, 2))
+		if a.Decision != contract.FenceRun || err != nil {
+			t.Error(a, err)
 		}
 		_ = r.head("application/json") // the first delivery is alive after all
 		_ = r.send(ctx, "old")
@@ -247,17 +264,20 @@ func TestRedelivery(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		if v, err := g.worker.Fence(ctx, req, 1); v != contract.FenceStop || err != nil {
-			t.Error(v, err)
-		}
 	})
 	a := g.chat(chatBody)
 	require.Equal(t, 201, a.StatusCode)
 	require.Equal(t, "new", a.body)
 	require.Equal(t, "text/plain", a.Header.Get("Content-Type"))
-	v, err := g.worker.Fence(t.Context(), &contract.Request{ID: "unknown", Ingress: "ingress-test", Slip: contract.Slip{contract.StageEnriched}}, 2)
+	unknown := &contract.Request{ID: "unknown", Slip: contract.Slip{contract.StageEnriched}}
+	got, err := g.worker.Fence(t.Context(), "ingress-test", without("", unknown, 2))
 	require.NoError(t, err)
-	require.Equal(t, contract.FenceStop, v)
+	require.Equal(t, contract.FenceStop, got.Decision)
+}
+
+// without is the question about a redelivery of a worker who has found another one dead.
+func without(gone string, req *contract.Request, delivery uint64) contract.FenceQuestion {
+	return contract.FenceQuestion{RequestID: req.ID, At: contract.Position{Stage: req.Slip.Here(), Delivery: delivery}, Worker: "second", Gone: gone}
 }
 
 // Delivery rule 5: a request that no worker takes is refused after the queue time.

@@ -87,7 +87,7 @@ func (c *Config) Validate() error {
 // message whose worker died comes back after AckWait.
 func (c *Config) limits() pending.Limits {
 	return pending.Limits{
-		Queue: c.QueueTimeout, Total: c.Deadline, Grace: topology.AckWait / 2, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
+		Queue: c.QueueTimeout, Total: c.Deadline, Grace: topology.AckWait / 2, Lease: topology.AckWait, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
 	}
 }
 

@@ -168,7 +168,5 @@ func TestSilentStreamIsGivenUp(t *testing.T) {
 
 // working says that a worker has the request, as the bus does sooner or later.
 func (g *gateway) working(r *reply) error {
-	return g.publish(r.work.Request, contract.Frame{
-		Kind: contract.FrameWorking, Position: contract.Position{Stage: contract.StageReceived, Delivery: r.work.Delivery},
-	})
+	return g.sign("worker", r.work.Request, r.work.Delivery)
 }

@@ -81,7 +81,7 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.replies, err = i.bus.SubscribeReplies(i.cfg.ID, i.table.Deliver); err != nil {
 		return err
 	}
-	if r.fence, err = i.bus.ServeFence(i.cfg.ID, i.table.Fence); err != nil {
+	if r.fence, err = i.bus.ServeOwner(i.cfg.ID, i.table); err != nil {
 		return err
 	}
 	if r.health, err = dispatcherhealth.Follow(ctx, i.bus, nil); err != nil {

@@ -59,12 +59,10 @@ func newPipe(t *testing.T, srv bus.InProcess) *pipe {
 		}
 	})
 	require.NoError(t, err)
-	fence, err := p.bus.ServeFence("i1", func(string, contract.Position) contract.FenceDecision { return contract.FenceRun })
-	require.NoError(t, err)
+	bustest.Own(t, p.bus, "i1", bustest.Owner{})
 	t.Cleanup(func() {
 		require.NoError(t, next.Stop(context.Background()))
 		require.NoError(t, replies.Stop())
-		require.NoError(t, fence.Stop())
 	})
 	return p
 }

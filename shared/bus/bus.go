@@ -8,9 +8,11 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -42,6 +44,7 @@ type InProcess interface {
 // Bus is a service's access to NATS. It has a connection for the bytes of answers and one for everything else, so that acknowledgements, signs
 // of life and cancellations do not queue behind megabytes. It is safe for concurrent use.
 type Bus struct {
+	id      string     // of the worker that this is, unique
 	nc      *nats.Conn // keeps nothing for a server that is away: an acknowledgement that comes later may hit another message
 	answers *nats.Conn
 	js      jetstream.JetStream
@@ -72,7 +75,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bus{log: cfg.Logger, wanted: cfg.Topology, dead: dead}
+	b := &Bus{id: strings.ToLower(rand.Text()), log: cfg.Logger, wanted: cfg.Topology, dead: dead}
 	b.control.work = map[string]*Work{}
 	b.session = newSession(b, cfg.Logger)
 	if err := b.connect(ctx, cfg); err != nil {
@@ -110,29 +113,34 @@ func (b *Bus) back(*nats.Conn) {
 
 // ensure brings the server to the wanted state. Subscriptions on the other connection are known to the server then, too: who asks for something
 // in the new epoch hears the answer.
-func (b *Bus) ensure(ctx context.Context) error {
+func (b *Bus) ensure(ctx context.Context) (now time.Time, err error) {
 	if err := topology.Ensure(ctx, b.js, b.wanted, b.log); err != nil {
-		return err
+		return now, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
 	if err := b.answers.FlushWithContext(ctx); err != nil {
-		return fmt.Errorf("waiting for the connection for answers: %w", err)
+		return now, fmt.Errorf("waiting for the connection for answers: %w", err)
 	}
-	if b.bodies != nil {
-		return nil
+	work, err := b.js.Stream(ctx, subject.WorkStream)
+	if err != nil {
+		return now, fmt.Errorf("asking stream %s: %w", subject.WorkStream, err)
 	}
-	var err error
-	if b.bodies, err = b.js.ObjectStore(ctx, subject.BodiesBucket); err != nil {
-		return fmt.Errorf("opening the body store: %w", err)
+	if b.bodies == nil {
+		if b.bodies, err = b.js.ObjectStore(ctx, subject.BodiesBucket); err != nil {
+			return now, fmt.Errorf("opening the body store: %w", err)
+		}
 	}
-	return nil
+	return work.CachedInfo().TimeStamp, nil
 }
 
 // look tells whether the server still is in the wanted state.
 func (b *Bus) look(ctx context.Context) error { return topology.Look(ctx, b.js, b.wanted) }
 
 func (b *Bus) online() bool { return b.nc.IsConnected() }
+
+// WorkerID names this bus among all that take work.
+func (b *Bus) WorkerID() string { return b.id }
 
 // Ready says whether the connections are up, everything on the server is as it should be, and whatever reads from it gets something.
 func (b *Bus) Ready() bool { return b.session.ready() && b.answers.IsConnected() }

@@ -49,9 +49,7 @@ func request(id string, slip ...contract.Stage) *contract.Request {
 // letRun is the owner of every request: redeliveries may run.
 func letRun(t *testing.T, b *bus.Bus) {
 	t.Helper()
-	sub, err := b.ServeFence("i1", func(string, contract.Position) contract.FenceDecision { return contract.FenceRun })
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, sub.Stop()) })
+	bustest.Own(t, b, "i1", bustest.Owner{})
 }
 
 // Delivery rule 1: the next message is stored before this one is acknowledged, and the body survives byte for byte.
@@ -128,7 +126,8 @@ func TestLongWorkIsNotRedelivered(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	var calls atomic.Int64
-	frames := collectFrames(t, b)
+	signs := make(chan contract.Sign, 8)
+	bustest.Own(t, b, "i1", bustest.Owner{Signs: signs})
 	done := make(chan struct{})
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 4}, func(_ context.Context, w *bus.Work) {
 		calls.Add(1)
@@ -142,7 +141,8 @@ func TestLongWorkIsNotRedelivered(t *testing.T) {
 	await.Value(t, done)
 	require.Equal(t, int64(1), calls.Load())
 	for range 2 {
-		require.Equal(t, contract.Frame{Kind: contract.FrameWorking, Position: contract.Position{Stage: contract.StageEnriched, Delivery: 1}, Payload: []byte{}}, await.Value(t, frames))
+		want := contract.Sign{Position: contract.Position{Stage: contract.StageEnriched, Delivery: 1}, RequestID: "slow"}
+		require.Equal(t, want, await.Value(t, signs))
 	}
 }
 
@@ -339,22 +339,19 @@ func TestCancelReachesTheWorker(t *testing.T) {
 func TestFenceAsksTheOwner(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	_, err := b.Fence(t.Context(), request("r"), 2)
+	q := contract.FenceQuestion{RequestID: "r", At: contract.Position{Stage: contract.StageEnriched, Delivery: 2}, Worker: "w", Gone: "g"}
+	_, err := b.Fence(t.Context(), "i1", q)
 	require.ErrorIs(t, err, bus.ErrNoOwner)
-	sub, err := b.ServeFence("i1", func(rid string, at contract.Position) contract.FenceDecision {
-		if rid == "r" && at == (contract.Position{Stage: contract.StageEnriched, Delivery: 2}) {
-			return contract.FenceRun
+	want := contract.FenceAnswer{Decision: contract.FenceWait, Delivery: 7, Lost: 3, Worker: "x"}
+	bustest.Own(t, b, "i1", bustest.Owner{Decide: func(got contract.FenceQuestion) contract.FenceAnswer {
+		if got != q {
+			t.Errorf("%+v", got)
 		}
-		return contract.FenceStop
-	})
+		return want
+	}})
+	got, err := b.Fence(t.Context(), "i1", q)
 	require.NoError(t, err)
-	defer func() { require.NoError(t, sub.Stop()) }()
-	v, err := b.Fence(t.Context(), request("r"), 2)
-	require.NoError(t, err)
-	require.Equal(t, contract.FenceRun, v)
-	v, err = b.Fence(t.Context(), request("other"), 2)
-	require.NoError(t, err)
-	require.Equal(t, contract.FenceStop, v)
+	require.Equal(t, want, got)
 }
 
 func TestFactsAreHandledInBatchesAndRetried(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -48,6 +47,13 @@ func (c *control) cancel(rid string) {
 	c.gone.add(rid)
 }
 
+// has says whether work on a request is under way.
+func (c *control) has(rid string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.work[rid] != nil
+}
+
 func (c *control) grant(rid string, consumed uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,7 +89,13 @@ func (r *recent) has(rid string) bool {
 	return ok
 }
 
-// subscribeControl makes cancellations and credits reach the work that is under way on this bus.
+// Answers to the question whether a worker has a request.
+const (
+	hasIt    = "1"
+	hasItNot = "0"
+)
+
+// subscribeControl makes cancellations and credits reach the work that is under way on this bus, and tells others whether a request is.
 func (b *Bus) subscribeControl() (*Subscription, error) {
 	var s Subscription
 	for subj, handle := range map[string]nats.MsgHandler{
@@ -92,6 +104,13 @@ func (b *Bus) subscribeControl() (*Subscription, error) {
 			if consumed, n := binary.Uvarint(m.Data); n > 0 {
 				b.control.grant(subject.Last(m.Subject), consumed)
 			}
+		},
+		subject.Worker(b.id): func(m *nats.Msg) {
+			answer := hasItNot
+			if b.control.has(string(m.Data)) {
+				answer = hasIt
+			}
+			_ = m.Respond([]byte(answer)) // who asks asks again
 		},
 	} {
 		sub, err := b.nc.Subscribe(subj, handle)
@@ -144,58 +163,4 @@ func (c *credit) wait(ctx context.Context, upTo uint64) error {
 			return fmt.Errorf("waiting for the client to read: %w", context.Cause(ctx))
 		}
 	}
-}
-
-// ErrNoOwner says that the ingress which owns a request does not answer: it has died, and its clients with it.
-var ErrNoOwner = errors.New("owner of the request is gone")
-
-// The question is asked again when no answer comes, because core NATS may lose one; an owner that has died is known at once by the absence of a
-// subscription.
-const (
-	fenceWait  = 700 * time.Millisecond
-	fenceTries = 3
-)
-
-// Fence asks the owner of req whether the delivery counted delivery may run (delivery rule 3). Asking twice for the same delivery gives the
-// same answer.
-func (b *Bus) Fence(ctx context.Context, req *contract.Request, delivery uint64) (contract.FenceDecision, error) {
-	payload := append(contract.Position{Stage: req.Slip.Here(), Delivery: delivery}.Append(nil), req.ID...)
-	for range fenceTries {
-		verdict, err := b.fence(ctx, req, payload)
-		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-			return verdict, err
-		}
-	}
-	return "", ErrNoOwner
-}
-
-func (b *Bus) fence(ctx context.Context, req *contract.Request, payload []byte) (contract.FenceDecision, error) {
-	ctx, cancel := context.WithTimeout(ctx, fenceWait)
-	defer cancel()
-	m, err := b.nc.RequestWithContext(ctx, subject.Fence(req.Ingress), payload)
-	if errors.Is(err, nats.ErrNoResponders) {
-		return "", ErrNoOwner
-	}
-	if err != nil {
-		return "", fmt.Errorf("asking the owner of a request: %w", err)
-	}
-	return contract.FenceDecision(m.Data), nil
-}
-
-// ServeFence answers workers that ask for the requests that ingress owns. handler must not block.
-func (b *Bus) ServeFence(ingress string, handler func(rid string, at contract.Position) contract.FenceDecision) (*Subscription, error) {
-	sub, err := b.nc.Subscribe(subject.Fence(ingress), func(m *nats.Msg) {
-		at, n := contract.ParsePosition(m.Data)
-		if n == 0 {
-			return
-		}
-		_ = m.Respond([]byte(handler(string(m.Data[n:]), at)))
-	})
-	if err != nil {
-		return nil, fmt.Errorf("serving the fence: %w", err)
-	}
-	if err := subscribed(b.nc); err != nil {
-		return nil, errors.Join(err, sub.Unsubscribe())
-	}
-	return &Subscription{subs: []*nats.Subscription{sub}}, nil
 }

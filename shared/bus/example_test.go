@@ -46,7 +46,7 @@ func Example() {
 	answered := make(chan struct{})
 	replies, err := b.SubscribeReplies("ingress-1", func(rid string, frames []byte) {
 		for frame, err := range contract.Frames(frames) {
-			if err != nil || frame.Kind == contract.FrameWorking {
+			if err != nil {
 				continue
 			}
 			fmt.Printf("%s %c %s\n", rid, frame.Kind, frame.Payload)

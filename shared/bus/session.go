@@ -32,6 +32,7 @@ type session struct {
 	sound  bool          // everything was there at the last look, and the connection was not lost since
 	losses int64         // of the connection
 	dry    int           // pullers that get nothing
+	since  time.Time     // when the epoch began, by the server's clock
 	epoch  chan struct{} // closed when the next epoch begins
 
 	life   context.Context //nolint:containedctx // from start to stop
@@ -41,9 +42,9 @@ type session struct {
 
 // server is the server as a session sees it.
 type server interface {
-	online() bool                     // whether the connection is up
-	ensure(ctx context.Context) error // creates what is missing
-	look(ctx context.Context) error   // says whether something is missing
+	online() bool                                          // whether the connection is up
+	ensure(ctx context.Context) (now time.Time, err error) // creates what is missing, and gives the time
+	look(ctx context.Context) error                        // says whether something is missing
 }
 
 func newSession(s server, log *slog.Logger) *session {
@@ -138,9 +139,9 @@ func (s *session) restore(ctx context.Context) error {
 	pause := firstPause
 	for try := 1; ; try++ {
 		losses := s.lossCount()
-		err := s.server.ensure(ctx)
+		now, err := s.server.ensure(ctx)
 		if err == nil {
-			s.begin(losses)
+			s.begin(losses, now)
 			return nil
 		}
 		if topology.Final(err) || ctx.Err() != nil {
@@ -175,15 +176,23 @@ func (s *session) rest(ctx context.Context, pause time.Duration) error {
 }
 
 // begin begins an epoch, unless the connection was lost since there were losses.
-func (s *session) begin(losses int64) {
+func (s *session) begin(losses int64, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.losses != losses {
 		return // the reconnection leads here again
 	}
-	s.sound = true
+	s.sound, s.since = true, now
 	close(s.epoch)
 	s.epoch = make(chan struct{})
+}
+
+// knows says whether a message was stored in this epoch. What is older may have been delivered before an outage in which the server has forgotten
+// that, although it has the message.
+func (s *session) knows(stored time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !stored.Before(s.since)
 }
 
 // next gives a channel that is closed when another epoch begins.

@@ -46,7 +46,7 @@ func (f *fakeServer) online() bool {
 	return !f.away
 }
 
-func (f *fakeServer) ensure(context.Context) error {
+func (f *fakeServer) ensure(context.Context) (time.Time, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tries++
@@ -54,7 +54,7 @@ func (f *fakeServer) ensure(context.Context) error {
 		f.during()
 		f.during = nil
 	}
-	return f.broken
+	return time.Now(), f.broken
 }
 
 func (f *fakeServer) look(ctx context.Context) error {

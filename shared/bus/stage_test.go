@@ -3,6 +3,7 @@ package bus_test
 import (
 	"bytes"
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,12 +42,11 @@ func sink(t *testing.T, b *bus.Bus) <-chan *bus.Work {
 }
 
 // queued gives the stage for which a request is said to wait next.
-func queued(t *testing.T, frames <-chan contract.Frame) contract.Stage {
+func queued(t *testing.T, signs <-chan contract.Sign) contract.Stage {
 	t.Helper()
 	for {
-		if f := await.Value(t, frames); f.Kind == contract.FrameQueued {
-			require.Zero(t, f.Delivery)
-			return f.Stage
+		if s := await.Value(t, signs); s.Delivery == 0 {
+			return s.Stage
 		}
 	}
 }
@@ -55,7 +55,8 @@ func queued(t *testing.T, frames <-chan contract.Frame) contract.Stage {
 func TestForwardFollowsTheSlip(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	frames := collectFrames(t, b)
+	signs := make(chan contract.Sign, 8)
+	bustest.Own(t, b, "i1", bustest.Owner{Signs: signs})
 	forward := func(ctx context.Context, w *bus.Work) {
 		if err := w.Forward(ctx, nil); err != nil {
 			t.Error(err)
@@ -74,7 +75,7 @@ func TestForwardFollowsTheSlip(t *testing.T) {
 	require.WithinRange(t, w.Request.StartBy, begun.Add(time.Hour).Truncate(time.Millisecond), time.Now().Add(time.Hour))
 	require.Equal(t, time.Hour, w.Request.QueueTimeout)
 	// Each stage says so after it has forwarded, so that the second one may be heard first.
-	require.ElementsMatch(t, []contract.Stage{contract.StageReceived, contract.StageEnriched}, []contract.Stage{queued(t, frames), queued(t, frames)})
+	require.ElementsMatch(t, []contract.Stage{contract.StageReceived, contract.StageEnriched}, []contract.Stage{queued(t, signs), queued(t, signs)})
 }
 
 // A stage that edits the body makes the same of it at each delivery, because its input stays as it was, however large it is.
@@ -93,7 +94,8 @@ func TestForwardWithAnotherBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup(t)
-			letRun(t, b)
+			signs := make(chan contract.Sign, 64)
+			bustest.Own(t, b, "i1", bustest.Owner{Signs: signs})
 			consume(t, b, bus.WorkConfig{Consumer: topology.Enricher}, func(ctx context.Context, w *bus.Work) {
 				if !bytes.Equal(tt.in, w.Body) {
 					t.Error("the stage gets another body at delivery", w.Delivery)
@@ -112,9 +114,8 @@ func TestForwardWithAnotherBody(t *testing.T) {
 				}
 				w.Retry(0)
 			})
-			frames := collectFrames(t, b)
 			require.NoError(t, b.PublishWork(t.Context(), request("r", contract.StageAnalyzed, contract.StageEnriched), tt.in))
-			require.Equal(t, contract.StageEnriched, queued(t, frames))
+			require.Equal(t, contract.StageEnriched, queued(t, signs))
 			got := make(chan []byte, 2)
 			consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
 				got <- bytes.Clone(w.Body)
@@ -153,12 +154,10 @@ func TestWhoGetsADelivery(t *testing.T) {
 			b := bustest.Connect(t, server)
 			asked := make(chan contract.Position, 8)
 			if tt.owner != "" {
-				sub, err := b.ServeFence("i1", func(_ string, at contract.Position) contract.FenceDecision {
-					asked <- at
-					return tt.owner
-				})
-				require.NoError(t, err)
-				defer func() { require.NoError(t, sub.Stop()) }()
+				bustest.Own(t, b, "i1", bustest.Owner{Decide: func(q contract.FenceQuestion) contract.FenceAnswer {
+					asked <- q.At
+					return contract.FenceAnswer{Decision: tt.owner, Delivery: 5, Lost: 2}
+				}})
 			}
 			req := request("r", contract.StageAnalyzed, contract.StageEnriched)
 			if tt.late {
@@ -171,6 +170,9 @@ func TestWhoGetsADelivery(t *testing.T) {
 			handled, refused := make(chan string, 8), make(chan string, 8)
 			consume(t, b, bus.WorkConfig{Consumer: topology.Enricher, Refused: func(_ context.Context, w *bus.Work) { refused <- w.Request.ID }},
 				func(_ context.Context, w *bus.Work) {
+					if w.Request.ID == "r" && tt.redelivered && (w.Delivery != 5 || w.Lost != 2) {
+						t.Errorf("delivery %d, %d lost", w.Delivery, w.Lost)
+					}
 					handled <- w.Request.ID
 					w.Done()
 				})
@@ -189,6 +191,124 @@ func TestWhoGetsADelivery(t *testing.T) {
 		})
 	}
 }
+
+// a redelivery whose worker may be alive waits until it is not, or has given the request back; nobody works on a request twice.
+func TestRedeliveryWaitsForItsWorker(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		first string // what the first worker is, "" = unknown
+		waits int    // how often the owner says so
+	}{
+		"alive and unknown":          {first: "", waits: 3},
+		"gone":                       {first: "nobody", waits: 1},
+		"here, but has given it up":  {first: "here", waits: 1},
+		"there, but has given it up": {first: "there", waits: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := natstest.Start(t)
+			b, other := bustest.Connect(t, server), bustest.Connect(t, server)
+			workers := map[string]string{"": "", "nobody": "nobody", "here": b.WorkerID(), "there": other.WorkerID()}
+			consume(t, other, bus.WorkConfig{Consumer: topology.Analyzer}, func(_ context.Context, w *bus.Work) { w.Done() })
+			asked := make(chan contract.FenceQuestion, 16)
+			var waits atomic.Int64
+			bustest.Own(t, b, "i1", bustest.Owner{Decide: func(q contract.FenceQuestion) contract.FenceAnswer {
+				asked <- q
+				if waits.Add(1) <= int64(tt.waits) {
+					return contract.FenceAnswer{Decision: contract.FenceWait, Worker: workers[tt.first]}
+				}
+				return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: 9, Lost: 1}
+			}})
+			require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
+			loseOne(t, server, topology.Dispatcher)
+			w := await.Value(t, sink(t, b))
+			require.Equal(t, uint64(9), w.Delivery)
+			require.Equal(t, 1, w.Lost)
+			require.Len(t, asked, tt.waits+1)
+			for i := range tt.waits + 1 {
+				q := <-asked
+				require.Equal(t, b.WorkerID(), q.Worker)
+				if i == tt.waits && tt.first != "" {
+					require.Equal(t, workers[tt.first], q.Gone)
+				} else {
+					require.Empty(t, q.Gone)
+				}
+			}
+		})
+	}
+}
+
+// when a worker gets a message again that it works on, it goes on, and says for both deliveries what becomes of it.
+func TestRedeliveryToTheSameWorker(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	b := bustest.Connect(t, server)
+	asked := make(chan struct{}, 16)
+	bustest.Own(t, b, "i1", bustest.Owner{Decide: func(contract.FenceQuestion) contract.FenceAnswer {
+		asked <- struct{}{}
+		return contract.FenceAnswer{Decision: contract.FenceWait, Worker: b.WorkerID()}
+	}})
+	var runs atomic.Int64
+	finish := make(chan struct{})
+	consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+		runs.Add(1)
+		select {
+		case <-finish:
+		case <-ctx.Done():
+		}
+		w.Done()
+	})
+	nc, err := nats.Connect("", nats.InProcessServer(server))
+	require.NoError(t, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	acks := make(chan *nats.Msg, 64)
+	_, err = nc.ChanSubscribe("$JS.ACK.>", acks)
+	require.NoError(t, err)
+	require.NoError(t, nc.Flush())
+	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
+	progress := await.Value(t, acks)
+	require.NoError(t, nc.Publish(progress.Subject, []byte("-NAK"))) // as if the lease were over
+	await.Value(t, asked)
+	require.Equal(t, int64(1), runs.Load())
+	close(finish)
+	require.Eventually(t, func() bool {
+		s, err := js.Stream(t.Context(), subject.WorkStream)
+		return err == nil && s.CachedInfo().State.Msgs == 0
+	}, await.Limit, 10*time.Millisecond, "both deliveries are settled")
+	require.Equal(t, int64(1), runs.Load())
+}
+
+// Delivery rule 4, R-486: an ingress says which reports are about requests that nobody awaits, and the requests of one that is gone are cancelled.
+func TestUnwantedWorkIsCancelled(t *testing.T) {
+	t.Parallel()
+	for name, gone := range map[string]bool{"nobody awaits it": false, "the ingress is gone": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			if !gone {
+				sub, err := b.ServeOwner("i1", unwilling{})
+				require.NoError(t, err)
+				t.Cleanup(func() { require.NoError(t, sub.Stop()) })
+			}
+			causes := make(chan error, 1)
+			consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+				<-ctx.Done()
+				causes <- context.Cause(ctx)
+				w.Done()
+			})
+			require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
+			require.ErrorIs(t, await.Value(t, causes), contract.ErrClientGone)
+		})
+	}
+}
+
+// unwilling is an ingress that awaits nothing.
+type unwilling struct{ bustest.Owner }
+
+func (unwilling) Alive(string, contract.Sign) bool { return false }
 
 // loseOne takes a message of a stage as a worker that dies with it.
 func loseOne(t *testing.T, server bus.InProcess, consumer string) {

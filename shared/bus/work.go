@@ -67,16 +67,22 @@ func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error 
 type Work struct {
 	Request  *contract.Request
 	Body     []byte // valid until the work is settled, not to be changed
-	Delivery uint64 // delivery count, from 1
+	Delivery uint64 // delivery count, from 1; of a redelivery, as the ingress counts
+	Lost     int    // workers of this stage that had the request before
 
 	bus     *Bus
 	msg     *message
 	object  string // name of the body in the object store, "" for a body inside the message
 	begun   time.Time
+	first   bool        // no other worker can have had it
 	granted atomic.Bool // the handler may run, or runs
 	settled atomic.Bool
 	cancel  context.CancelCauseFunc // of the handler's context
 	reply   atomic.Pointer[Reply]
+}
+
+func (w *Work) position() contract.Position {
+	return contract.Position{Stage: w.Request.Slip.Here(), Delivery: w.Delivery}
 }
 
 // Done says that the stage has finished with the message.
@@ -127,7 +133,7 @@ func (w *Work) Forward(ctx context.Context, body []byte) error {
 	if err := w.bus.publishWork(ctx, msg, next.ID); err != nil {
 		return err
 	}
-	w.bus.sign(&next, contract.FrameQueued, 0)
+	w.bus.queued(&next)
 	w.Done()
 	if body != nil {
 		w.discard(ctx)
@@ -173,8 +179,9 @@ type Consumer struct {
 	running  sync.WaitGroup // workers
 	ticking  sync.WaitGroup // the progress goroutine
 
-	mu       sync.Mutex
-	inFlight map[*Work]struct{}
+	mu        sync.Mutex
+	inFlight  map[*Work]struct{}
+	listeners map[string]*listener // by ingress
 }
 
 // ErrStopping is the cause of the context of handlers that outlive the soft limit of a stop.
@@ -190,7 +197,7 @@ const maxWaiting = 64
 // with contract.ErrClientGone when the client leaves. The caller must Stop the consumer.
 func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
 	c := &Consumer{
-		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, slots: make(chan struct{}, cfg.MaxInFlight),
+		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, listeners: map[string]*listener{}, slots: make(chan struct{}, cfg.MaxInFlight),
 		spare: make(chan *Work), closed: make(chan struct{}),
 	}
 	b.dead.WithLabelValues(cfg.Consumer) // there from the start
@@ -272,6 +279,7 @@ func (c *Consumer) open(msg *message) (*Work, error) {
 	}
 	return &Work{
 		Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, msg: msg, object: first(msg.Headers()[contract.HeaderBody]), begun: time.Now(),
+		first: meta.NumDelivered == 1 && c.bus.session.knows(meta.Timestamp),
 	}, nil
 }
 
@@ -294,13 +302,17 @@ func (c *Consumer) handle(w *Work) {
 			w.Retry(time.Second)
 		}
 	}()
-	ctx := tracedBy(c.ctx, w.msg.Headers())
+	ctx, cancel := context.WithCancelCause(tracedBy(c.ctx, w.msg.Headers()))
+	defer cancel(nil)
+	w.cancel = cancel
 	if !c.admit(ctx, w) {
 		return
 	}
+	c.bus.control.add(w)
+	defer c.bus.control.remove(w)
+	w.granted.Store(true)
 	ctx, end := w.span(ctx, c.cfg.Consumer)
 	defer end(nil)
-	w.granted.Store(true)
 	if w.object != "" {
 		body, err := c.bus.loadBody(ctx, w.object)
 		if errors.Is(err, jetstream.ErrObjectNotFound) {
@@ -314,10 +326,6 @@ func (c *Consumer) handle(w *Work) {
 		}
 		w.Body = body
 	}
-	ctx, w.cancel = context.WithCancelCause(ctx)
-	defer w.cancel(nil)
-	c.bus.control.add(w)
-	defer c.bus.control.remove(w)
 	c.handler(ctx, w)
 	if !w.settled.Load() {
 		c.bus.log.Error("handler left a message unsettled", slog.String("rid", w.Request.ID))
@@ -325,29 +333,68 @@ func (c *Consumer) handle(w *Work) {
 	}
 }
 
-// admit says whether the handler may have a delivery: the first one unless it is late, a later one if the ingress that owns the request agrees
-// (delivery rule 3). When it is false the delivery is settled.
+// admit says whether the handler may have a delivery. When it is false the delivery is settled, or left to who has it.
 func (c *Consumer) admit(ctx context.Context, w *Work) bool {
-	if w.Delivery == 1 {
-		if !time.Now().After(w.Request.StartBy) {
-			return true
-		}
-	} else {
-		switch decision, err := c.bus.Fence(ctx, w.Request, w.Delivery); {
-		case err == nil && decision == contract.FenceRun:
-			return true
-		case err != nil && !errors.Is(err, ErrNoOwner):
-			c.bus.log.Warn("asking the owner of a redelivered request", slog.String("rid", w.Request.ID), slog.Any("error", err))
-			w.Retry(time.Second)
-			return false
-		}
+	if w.Delivery == 1 && time.Now().After(w.Request.StartBy) {
+		c.decline(ctx, w)
+		return false
 	}
+	if w.first {
+		return true
+	}
+	a, err := c.mayRun(ctx, w)
+	switch {
+	case errors.Is(err, ErrNoOwner), err == nil && a.Decision == contract.FenceStop:
+		w.Lost = max(a.Lost, min(int(w.Delivery-1), 1))
+		c.decline(ctx, w)
+	case err != nil:
+		c.bus.log.Warn("asking the owner of a redelivered request", slog.String("rid", w.Request.ID), slog.Any("error", err))
+		w.Retry(askRetry)
+	case a.Decision == contract.FenceRun:
+		w.Delivery, w.Lost = a.Delivery, a.Lost
+		return true
+	case a.Worker == c.bus.id:
+		w.settled.Store(true) // what becomes of the other delivery, here, becomes of this one
+	default:
+		w.Retry(askRetry)
+	}
+	return false
+}
+
+// decline removes a message that nobody waits for.
+func (c *Consumer) decline(ctx context.Context, w *Work) {
 	if c.cfg.Refused != nil {
 		c.cfg.Refused(ctx, w)
 	}
 	w.Drop()
 	w.discard(ctx)
-	return false
+}
+
+// mayRun asks the ingress that owns the request whether a delivery may run that another worker may have had (delivery rule 3). The ingress goes by
+// what it hears; a worker that it has heard of lately is asked, too, because it may have died since, or may have given the request back.
+func (c *Consumer) mayRun(ctx context.Context, w *Work) (contract.FenceAnswer, error) {
+	q := contract.FenceQuestion{RequestID: w.Request.ID, At: w.position(), Worker: c.bus.id}
+	for {
+		a, err := c.bus.Fence(ctx, w.Request.Ingress, q)
+		if err != nil || a.Decision != contract.FenceWait || a.Worker == "" || a.Worker == q.Gone || c.bus.hasWork(ctx, a.Worker, q.RequestID) {
+			return a, err
+		}
+		q.Gone = a.Worker
+	}
+}
+
+// hasWork says whether a worker has a request, as far as can be found out.
+func (b *Bus) hasWork(ctx context.Context, worker, rid string) bool {
+	if worker == b.id {
+		return b.control.has(rid)
+	}
+	ctx, cancel := context.WithTimeout(ctx, topology.AckWait)
+	defer cancel()
+	answer, err := b.ask(ctx, subject.Worker(worker), []byte(rid))
+	if err != nil {
+		return !errors.Is(err, nats.ErrNoResponders)
+	}
+	return string(answer) == hasIt
 }
 
 func (c *Consumer) track(w *Work) {
@@ -367,36 +414,6 @@ func (c *Consumer) InFlight() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.inFlight)
-}
-
-// reportProgress renews the lease of every message under way each third of AckWait (delivery rule 2), and tells the ingress.
-func (c *Consumer) reportProgress() {
-	ticker := time.NewTicker(topology.AckWait / 3)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-c.ctx.Done():
-			return
-		case now := <-ticker.C:
-			for _, w := range c.older(now.Add(-topology.AckWait / 6)) {
-				if w.settled.Load() {
-					continue
-				}
-				_ = w.msg.settle(jetstream.Msg.InProgress)
-				if w.granted.Load() {
-					c.bus.sign(w.Request, contract.FrameWorking, w.Delivery)
-				}
-			}
-		}
-	}
-}
-
-// sign sends the ingress a sign of life about the first stage of a request's slip.
-func (b *Bus) sign(req *contract.Request, kind contract.FrameKind, delivery uint64) {
-	f := contract.Frame{Kind: kind, Position: contract.Position{Stage: req.Slip.Here(), Delivery: delivery}}
-	if err := b.nc.Publish(subject.Reply(req.Ingress, req.ID), contract.AppendFrame(nil, f)); err != nil {
-		b.log.Debug("sending a sign of life", slog.String("rid", req.ID), slog.Any("error", err))
-	}
 }
 
 func (c *Consumer) older(than time.Time) []*Work {

@@ -60,12 +60,3 @@ type Log struct {
 
 // ErrClientGone is why work on a request ends whose client has left.
 var ErrClientGone = errors.New("the client left")
-
-// FenceDecision answers a worker that asks the owner of a request whether to run a redelivery.
-type FenceDecision string
-
-// Verdicts.
-const (
-	FenceRun  FenceDecision = "run"  // nothing is committed; older deliveries are fenced from now on
-	FenceStop FenceDecision = "stop" // the answer has begun, or nobody waits for it any more
-)

@@ -10,14 +10,11 @@ import (
 // FrameKind is the first byte of a reply frame.
 type FrameKind byte
 
-// Kinds of reply frames. An answer is one head, any number of data frames and one end, in this order. The others are not numbered and may come
-// anywhere: they are signs of life.
+// Kinds of reply frames. An answer is one head, any number of data frames and one end, in this order.
 const (
-	FrameHead    FrameKind = 'h' // JSON of Head; committed: nothing may be taken back after it
-	FrameData    FrameKind = 'd' // bytes of the response body
-	FrameEnd     FrameKind = 'e' // JSON of End
-	FrameWorking FrameKind = 'w' // empty: a worker has the request and is alive
-	FrameQueued  FrameKind = 'q' // empty: the stage before has finished, the request waits for a worker of this one
+	FrameHead FrameKind = 'h' // JSON of Head; committed: nothing may be taken back after it
+	FrameData FrameKind = 'd' // bytes of the response body
+	FrameEnd  FrameKind = 'e' // JSON of End
 )
 
 // Frame is one step of an answer on its way from a worker to the ingress.
@@ -108,7 +105,7 @@ func Frames(msg []byte) iter.Seq2[Frame, error] {
 func decodeFrame(msg []byte) (Frame, int, error) {
 	f := Frame{Kind: FrameKind(msg[0])}
 	switch f.Kind {
-	case FrameHead, FrameData, FrameEnd, FrameWorking, FrameQueued:
+	case FrameHead, FrameData, FrameEnd:
 	default:
 		return f, 0, fmt.Errorf("%w: kind %#x", ErrBadFrame, msg[0])
 	}

@@ -29,10 +29,9 @@ func frames(msg []byte) ([]contract.Frame, error) {
 func TestFramesSurviveTheWay(t *testing.T) {
 	t.Parallel()
 	sent := []contract.Frame{
-		{Kind: contract.FrameWorking, Position: at(1), Payload: []byte{}},
 		{Kind: contract.FrameHead, Position: at(3), Payload: []byte(`{"status":200}`)},
 		{Kind: contract.FrameData, Position: at(math.MaxUint64), Seq: 1 << 40, Payload: bytes.Repeat([]byte{0xff}, 300)},
-		{Kind: contract.FrameQueued, Position: contract.Position{Stage: contract.StageSession}, Payload: []byte{}},
+		{Kind: contract.FrameData, Position: contract.Position{Stage: contract.StageSession}, Payload: []byte{}},
 		{Kind: contract.FrameEnd, Position: at(3), Seq: 2, Payload: []byte(`{"outcome":"success"}`)},
 	}
 	var msg []byte

@@ -67,8 +67,14 @@ func Cancel(rid string) string { return "hydra.v1.cancel." + rid }
 // Credit tells whoever streams rid how many bytes the client has taken.
 func Credit(rid string) string { return "hydra.v1.credit." + rid }
 
-// Fence is where a worker that received a redelivery asks the owner of the request whether to run it.
+// Fence is where a worker asks the owner of a request whether to run a delivery that another worker may have had.
 func Fence(ingress string) string { return "hydra.v1.fence." + ingress }
+
+// Alive is where workers report which requests of an ingress they have.
+func Alive(ingress string) string { return "hydra.v1.alive." + ingress }
+
+// Worker is where a worker is asked whether it has a request.
+func Worker(id string) string { return "hydra.v1.worker." + id }
 
 // Dead is where stage puts what it could not process.
 func Dead(stage string) string { return "hydra.v1.dead." + stage }

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/testkit/natstest"
 )
 
@@ -25,4 +26,34 @@ func Connect(tb testing.TB, server bus.InProcess) *bus.Bus {
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, b.Close(context.WithoutCancel(tb.Context()))) })
 	return b
+}
+
+// Owner is an ingress for tests that let every request be worked on. The zero value lets redeliveries run.
+type Owner struct {
+	Decide func(contract.FenceQuestion) contract.FenceAnswer // about redeliveries; nil = they run
+	Signs  chan contract.Sign                                // gets the signs of life; nil = nobody wants to know
+}
+
+// Own serves workers that ask about the requests of an ingress, until the end of the test.
+func Own(tb testing.TB, b *bus.Bus, ingress string, o Owner) {
+	tb.Helper()
+	sub, err := b.ServeOwner(ingress, o)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, sub.Stop()) })
+}
+
+// Fence implements bus.Owner.
+func (o Owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {
+	if o.Decide == nil {
+		return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: q.At.Delivery, Lost: int(q.At.Delivery - 1)}
+	}
+	return o.Decide(q)
+}
+
+// Alive implements bus.Owner.
+func (o Owner) Alive(_ string, s contract.Sign) bool {
+	if o.Signs != nil {
+		o.Signs <- s
+	}
+	return true
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/bus"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/leaktest"
@@ -36,12 +37,14 @@ type fleet struct {
 	config   string
 	ingress  string // its address
 	upstream *fakellm.Server
+	nats     bus.InProcess
 }
 
 // newFleet builds the binaries and writes the configuration they share: model "m" on one upstream.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
-	f := &fleet{ingress: freeport.Addr(t), upstream: fakellm.Start(t)}
+	nats := natstest.StartListening(t)
+	f := &fleet{ingress: freeport.Addr(t), upstream: fakellm.Start(t), nats: nats}
 	f.bin = build(t, "hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher")
 	_, port, err := net.SplitHostPort(f.ingress)
 	require.NoError(t, err)
@@ -53,7 +56,7 @@ models: [{name: m, upstreams: [u]}]
 routing: {final_fallback: "", aliases: {}}
 web: {enabled: false}
 nats: {url: "%s"}
-`, port, f.upstream.URL(), natstest.StartListening(t).ClientURL())
+`, port, f.upstream.URL(), nats.ClientURL())
 	f.config = filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(f.config, []byte(text), 0o600))
 	return f

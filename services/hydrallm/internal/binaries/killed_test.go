@@ -1,10 +1,12 @@
 package binaries
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +16,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
+	"hydrallm/shared/testkit/startstoptest"
+	"hydrallm/shared/topology"
 )
 
 // answered is what one client got.
@@ -100,4 +109,52 @@ func TestKilledDispatcherLosesNothing(t *testing.T) {
 	}
 	require.Len(t, f.upstream.Requests(), 2*clients, "each request is run once more, not twice")
 	t.Logf("all %d clients have their answers after %s", clients, time.Since(begun).Round(time.Millisecond))
+}
+
+// the upstream calls of an ingress that is killed are cancelled soon, and booked as such.
+func TestKilledIngressCancelsItsCalls(t *testing.T) {
+	t.Parallel()
+	const clients = 10
+	f := newFleet(t)
+	facts := f.facts(t)
+	f.start(t, "dispatcher")
+	front := f.start(t, "ingress")
+	f.upstream.Handle(func(fakellm.Request) fakellm.Answer {
+		return fakellm.Stream(slices.Repeat([]string{"word "}, 3000)...).Gap(100 * time.Millisecond) // five minutes
+	})
+	answers := f.ask(t.Context(), clients)
+	f.upstream.AwaitCount(t, clients)
+	require.Eventually(t, func() bool { return f.upstream.Active() == clients }, startWait, poll)
+	begun := time.Now()
+	front.end(t, syscall.SIGKILL)
+	require.Eventually(t, func() bool { return f.upstream.Active() == 0 }, startWait, poll)
+	t.Logf("all calls have ended %s after the ingress", time.Since(begun).Round(time.Millisecond))
+	for _, a := range answers() {
+		require.Error(t, a.err)
+	}
+	for range clients {
+		r := await.Value(t, facts)
+		require.Equal(t, "cancelled", r.Status)
+	}
+	require.Len(t, f.upstream.Requests(), clients, "nobody asks again for a client that is gone")
+}
+
+// facts gives the records that the dispatchers write.
+func (f *fleet) facts(t *testing.T) <-chan contract.RequestRecord {
+	t.Helper()
+	records := make(chan contract.RequestRecord, 64)
+	cfg := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 1, MaxWait: time.Millisecond}
+	facts, err := bustest.Connect(t, f.nats).ConsumeFacts(t.Context(), cfg, func(_ context.Context, batch []bus.Fact) error {
+		for _, fact := range batch {
+			for line := range bytes.Lines(fact.Data) {
+				if r, err := contract.ParseUsage(line); err == nil && fact.Subject == subject.UsageRecorded {
+					records <- r
+				}
+			}
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { startstoptest.Stop(t, facts) })
+	return records
 }

@@ -88,6 +88,45 @@ func TestRepeatedMessages(t *testing.T) {
 	require.Greater(t, proxy.Repeated(), clients)
 }
 
+// R-485: a lease that is not renewed in time, because the machine is slow, is no reason to call an upstream again or to break off an answer: whoever
+// gets the message finds out that its worker lives.
+func TestLateWorkers(t *testing.T) {
+	t.Parallel()
+	const (
+		clients = 6
+		words   = 60
+	)
+	proxy := faultbus.Start(t, natstest.StartListening(t).ClientURL(), 7,
+		faultbus.Rule{Subject: "$JS.ACK.>", Loss: 1}, faultbus.Rule{Subject: "hydra.v1.alive.*", Loss: 0.5})
+	x, other := startOn(t, proxy.URL()), startOn(t, proxy.URL()) // each takes messages of both
+	text := make([]string, words)
+	for i := range text {
+		text[i] = fmt.Sprintf("(%d)", i)
+	}
+	for _, s := range []*fakellm.Server{x.a, other.a} {
+		s.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.Stream(text...).Gap(300 * time.Millisecond) })
+	}
+	tr := &http.Transport{}
+	defer tr.CloseIdleConnections()
+	var asking sync.WaitGroup
+	for i := range clients {
+		asking.Go(func() {
+			status, body, err := x.post(t.Context(), &http.Client{Transport: tr}, `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+			if err != nil || status != http.StatusOK || strings.Count(body, "data: [DONE]") != 1 {
+				t.Errorf("client %d: status %d, %v: %s", i, status, err, body)
+			}
+			for _, w := range text {
+				if strings.Count(body, w) != 1 {
+					t.Errorf("client %d: %s is missing or comes twice", i, w)
+				}
+			}
+		})
+	}
+	asking.Wait()
+	require.Greater(t, proxy.Lost(), clients, "the leases are over, several times")
+	require.Equal(t, clients, len(x.a.Requests())+len(other.a.Requests()), "no request runs twice")
+}
+
 // R-012: a cancellation that got lost is sent again, so that no upstream call goes on for nobody.
 func TestLostCancellations(t *testing.T) {
 	t.Parallel()

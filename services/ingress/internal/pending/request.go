@@ -29,9 +29,12 @@ type Request struct {
 	mu      sync.Mutex
 	changed sync.Cond // on mu: something is there for Head or Next
 
-	at      contract.Position // how far the request has come; frames from before are ignored
-	next    uint64            // sequence number of the next frame of this position
-	head    []byte            // nil until the answer is committed
+	at      contract.Position      // how far the request has come; frames from before are ignored
+	runs    int                    // workers of this stage that are known to have had the request
+	worker  string                 // the one that has it, if it has shown itself
+	asked   contract.FenceQuestion // that was answered with this position
+	next    uint64                 // sequence number of the next frame of this position
+	head    []byte                 // nil until the answer is committed
 	queue   [][]byte
 	queued  int
 	ended   bool
@@ -167,15 +170,8 @@ func (r *Request) accept(f contract.Frame) error {
 		}
 		r.moveTo(f.Position)
 	}
-	if f.Kind == contract.FrameQueued {
-		r.heard, r.handedOn = false, true
-		return nil
-	}
 	r.heard = true
 	switch {
-	case f.Kind == contract.FrameWorking:
-		r.working = r.head != nil
-		return nil
 	case f.Seq < r.next:
 		return nil // a duplicate
 	case f.Seq > r.next:
@@ -206,27 +202,89 @@ func (r *Request) enqueue(data []byte) error {
 }
 
 // moveTo makes a position the only one that may answer. It must be called with mu held and before the commit.
-func (r *Request) moveTo(at contract.Position) { r.at, r.next = at, 0 }
+func (r *Request) moveTo(at contract.Position) {
+	if at.Stage != r.at.Stage {
+		r.runs = 0
+	}
+	if at.Delivery > 0 {
+		r.runs++
+	}
+	r.at, r.next, r.worker, r.asked = at, 0, "", contract.FenceQuestion{}
+}
 
-// fence decides about a redelivery (delivery rule 3). An error means that the request has just failed with it.
-func (r *Request) fence(at contract.Position) (contract.FenceDecision, error) {
+// alive takes in that a worker has the request, and says whether it is awaited.
+func (r *Request) alive(worker string, at contract.Position) (wanted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch {
-	case r.err != nil || r.ended:
-		return contract.FenceStop, nil
-	case at.Compare(r.at) < 0:
-		return contract.FenceStop, nil // another worker has it, or a later stage
-	case r.head != nil && at != r.at:
-		// The message came back, so the worker that answers has died.
-		r.failLocked(ErrDied)
-		return contract.FenceStop, ErrDied
-	case r.head != nil:
-		return contract.FenceStop, nil
+	if r.err != nil || r.ended {
+		return r.ended
 	}
-	r.heard = true
-	r.moveTo(at)
-	return contract.FenceRun, nil
+	if at != r.at {
+		if r.head != nil || at.Compare(r.at) < 0 {
+			return at.Stage != r.at.Stage || r.worker == "" || r.worker == worker // another one has taken its place
+		}
+		r.moveTo(at)
+	}
+	if at.Delivery == 0 {
+		r.heard, r.handedOn = false, true
+		return true
+	}
+	r.worker, r.heard, r.working = worker, true, r.head != nil
+	r.changed.Signal()
+	return true
+}
+
+// fence decides whether a delivery may run that another worker may have had (delivery rule 3). An error means that the request has just failed
+// with it.
+//
+// Evidence of life counts more than the lease: a message comes back when its worker is late in renewing that, which a slow machine is enough for.
+// Nor do the delivery counts of the server decide, because it may have forgotten some in an outage.
+func (r *Request) fence(q contract.FenceQuestion, now time.Time, limits Limits) (contract.FenceAnswer, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	stop := contract.FenceAnswer{Decision: contract.FenceStop, Lost: r.runs}
+	gone := q.Gone
+	q.Gone = ""
+	began := r.at.Stage == q.At.Stage && r.at.Delivery > 0 // a worker of this stage is known
+	switch {
+	case r.err != nil || r.ended, q.At.Compare(contract.Position{Stage: r.at.Stage}) < 0:
+		return stop, nil // nobody waits, or a later stage has it
+	case began && r.head == nil && q == r.asked:
+		return r.run(), nil
+	case began && r.mayLive(gone, now, limits):
+		return contract.FenceAnswer{Decision: contract.FenceWait, Worker: r.worker}, nil
+	case r.head != nil:
+		r.failLocked(ErrDied)
+		return stop, ErrDied
+	}
+	next := q.At
+	if began {
+		next.Delivery = max(next.Delivery, r.at.Delivery+1)
+	}
+	r.moveTo(next)
+	if r.runs == 1 && q.At.Delivery > 1 {
+		r.runs++ // the first one did not show itself
+	}
+	r.heard, r.asked = true, q
+	return r.run(), nil
+}
+
+// run is the answer to a worker that may run at the present position.
+func (r *Request) run() contract.FenceAnswer {
+	return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: r.at.Delivery, Lost: r.runs - 1}
+}
+
+// mayLive says whether the worker that has the request may be alive: the one that is gone is not, and one that can't be asked, because it has not
+// shown itself yet, counts as dead sooner.
+func (r *Request) mayLive(gone string, now time.Time, limits Limits) bool {
+	limit := limits.Silence
+	switch r.worker {
+	case "":
+		limit = limits.Lease
+	case gone:
+		return false
+	}
+	return r.heard || now.Sub(r.lastHeard) < limit
 }
 
 // fail ends the request with err. It is false when the answer has ended already, one way or the other.

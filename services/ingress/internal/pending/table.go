@@ -24,6 +24,7 @@ type Limits struct {
 	Queue     time.Duration // how long a request waits for a worker of each stage
 	Total     time.Duration // how long the stages have in all until the answer is committed; 0 = for ever
 	Grace     time.Duration // how much later than that something may be heard
+	Lease     time.Duration // after which a message comes back whose worker is not heard of
 	Silence   time.Duration // how long a worker may be silent
 	Heartbeat time.Duration // how long a stream may be silent before its client gets a sign of life
 }
@@ -110,18 +111,24 @@ func (t *Table) Deliver(rid string, msg []byte) {
 	}
 }
 
-// Fence decides whether a redelivery may run.
-func (t *Table) Fence(rid string, at contract.Position) contract.FenceDecision {
-	r := t.find(rid)
+// Fence implements bus.Owner.
+func (t *Table) Fence(q contract.FenceQuestion) contract.FenceAnswer {
+	r := t.find(q.RequestID)
 	if r == nil {
-		return contract.FenceStop
+		return contract.FenceAnswer{Decision: contract.FenceStop}
 	}
-	decision, err := r.fence(at)
+	answer, err := r.fence(q, time.Now(), t.limits)
 	if err != nil {
 		t.report(r, err)
-		t.cancel(rid)
+		t.cancel(r.ID)
 	}
-	return decision
+	return answer
+}
+
+// Alive implements bus.Owner.
+func (t *Table) Alive(worker string, s contract.Sign) (wanted bool) {
+	r := t.find(s.RequestID)
+	return r != nil && r.alive(worker, s.Position)
 }
 
 // Fail ends r with err and tells whoever works on it to stop.

@@ -46,7 +46,7 @@ type client struct{ gone, aborted atomic.Bool }
 func (c *client) Gone() bool { return c.gone.Load() }
 func (c *client) Abort()     { c.aborted.Store(true) }
 
-var limits = pending.Limits{Queue: 30 * time.Second, Grace: 2 * time.Second, Silence: 15 * time.Second, Heartbeat: 10 * time.Second}
+var limits = pending.Limits{Queue: 30 * time.Second, Grace: 2 * time.Second, Lease: 5 * time.Second, Silence: 15 * time.Second, Heartbeat: 10 * time.Second}
 
 type bench struct {
 	table    *pending.Table
@@ -79,13 +79,33 @@ func f(kind contract.FrameKind, delivery, seq uint64, payload string) []byte {
 	return from(contract.StageEnriched, kind, delivery, seq, payload)
 }
 
-// queued says that a request waits for a stage.
-func queued(stage contract.Stage) []byte { return from(stage, contract.FrameQueued, 0, 0, "") }
+// busy says that a worker of a stage has the request.
+func busy(stage contract.Stage, delivery uint64) contract.Sign {
+	return contract.Sign{Position: contract.Position{Stage: stage, Delivery: delivery}, RequestID: "r"}
+}
+
+// queued says that the request waits for a stage.
+func queued(stage contract.Stage) contract.Sign { return busy(stage, 0) }
+
+// first is the worker that gives the signs.
+const first = "first"
+
+// take takes in a message with frames, or a sign.
+func (b *bench) take(events ...any) {
+	for _, e := range events {
+		switch e := e.(type) {
+		case []byte:
+			b.table.Deliver("r", e)
+		case contract.Sign:
+			b.table.Alive(first, e)
+		}
+	}
+}
 
 func head(delivery uint64) []byte                { return f(contract.FrameHead, delivery, 0, "{}") }
 func data(delivery, seq uint64, t string) []byte { return f(contract.FrameData, delivery, seq, t) }
 func end(delivery, seq uint64) []byte            { return f(contract.FrameEnd, delivery, seq, "{}") }
-func working() []byte                            { return f(contract.FrameWorking, 1, 0, "") }
+func working() contract.Sign                     { return busy(contract.StageEnriched, 1) }
 
 // read takes the whole answer out of a request.
 func read(r *pending.Request) (string, error) {
@@ -106,44 +126,42 @@ func read(r *pending.Request) (string, error) {
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		frames [][]byte
+		frames []any
 		want   string
 		err    error
 	}{
-		"in order":                               {[][]byte{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}, "ab", nil},
-		"working frames anywhere":                {[][]byte{working(), head(1), working(), data(1, 1, "a"), working(), end(1, 2)}, "a", nil},
-		"duplicates are dropped":                 {[][]byte{head(1), head(1), data(1, 1, "a"), data(1, 1, "a"), head(1), end(1, 2), end(1, 2)}, "a", nil},
-		"nothing after the end":                  {[][]byte{head(1), end(1, 1), data(1, 2, "x")}, "", nil},
-		"a gap after the head":                   {[][]byte{head(1), data(1, 1, "a"), data(1, 3, "c"), end(1, 4)}, "a", pending.ErrGap},
-		"a gap before the end":                   {[][]byte{head(1), end(1, 2)}, "", pending.ErrGap},
-		"a lost head":                            {[][]byte{data(1, 1, "a"), end(1, 2)}, "", pending.ErrGap},
-		"data without a head":                    {[][]byte{data(1, 0, "a")}, "", pending.ErrMalformed},
-		"an end without a head":                  {[][]byte{end(1, 0)}, "", pending.ErrMalformed},
-		"two heads":                              {[][]byte{head(1), f(contract.FrameHead, 1, 1, "{}")}, "", pending.ErrMalformed},
-		"no frame":                               {[][]byte{head(1), []byte("xx")}, "", pending.ErrMalformed},
-		"more after the end in one message":      {[][]byte{head(1), append(end(1, 1), data(1, 2, "x")...)}, "", nil},
-		"an older delivery is ignored":           {[][]byte{head(2), data(1, 1, "old"), data(2, 1, "new"), end(1, 2), end(2, 2)}, "new", nil},
-		"a newer delivery does not break in":     {[][]byte{head(1), head(2), data(2, 1, "new"), data(1, 1, "old"), end(1, 2)}, "old", nil},
-		"a newer delivery before the commit":     {[][]byte{working(), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
-		"a message with several frames":          {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), end(1, 2)}, nil)}, "a", nil},
-		"a gap inside of a message":              {[][]byte{bytes.Join([][]byte{head(1), data(1, 2, "a"), end(1, 3)}, nil)}, "", pending.ErrGap},
-		"what came before a gap is not lost":     {[][]byte{bytes.Join([][]byte{head(1), data(1, 1, "a"), data(1, 3, "c")}, nil)}, "a", pending.ErrGap},
-		"empty data is data":                     {[][]byte{head(1), data(1, 1, ""), end(1, 2)}, "", nil},
-		"more than the client can be owed":       {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window+bus.Window/2+1)))}, "", pending.ErrOverflow},
-		"as much as a worker may send ahead":     {[][]byte{head(1), data(1, 1, string(make([]byte, bus.Window))), end(1, 2)}, string(make([]byte, bus.Window)), nil},
-		"an earlier stage is ignored":            {[][]byte{head(1), from(contract.StageReceived, contract.FrameData, 9, 1, "old"), data(1, 1, "new"), end(1, 2)}, "new", nil},
-		"the answer of an earlier stage":         {[][]byte{from(contract.StageReceived, contract.FrameHead, 2, 0, "{}"), head(1), from(contract.StageReceived, contract.FrameEnd, 2, 1, "{}")}, "", nil},
-		"signs of all stages":                    {[][]byte{queued(contract.StageReceived), from(contract.StageReceived, contract.FrameWorking, 4, 0, ""), queued(contract.StageEnriched), working(), head(1), end(1, 1)}, "", nil},
-		"a sign of an earlier stage":             {[][]byte{head(1), queued(contract.StageEnriched), queued(contract.StageAnalyzed), data(1, 1, "a"), end(1, 2)}, "a", nil},
-		"a fenced delivery can't break anything": {[][]byte{head(2), f(contract.FrameData, 1, 77, "x"), data(2, 1, "a"), end(2, 2)}, "a", nil},
+		"in order":                               {[]any{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}, "ab", nil},
+		"working frames anywhere":                {[]any{working(), head(1), working(), data(1, 1, "a"), working(), end(1, 2)}, "a", nil},
+		"duplicates are dropped":                 {[]any{head(1), head(1), data(1, 1, "a"), data(1, 1, "a"), head(1), end(1, 2), end(1, 2)}, "a", nil},
+		"nothing after the end":                  {[]any{head(1), end(1, 1), data(1, 2, "x")}, "", nil},
+		"a gap after the head":                   {[]any{head(1), data(1, 1, "a"), data(1, 3, "c"), end(1, 4)}, "a", pending.ErrGap},
+		"a gap before the end":                   {[]any{head(1), end(1, 2)}, "", pending.ErrGap},
+		"a lost head":                            {[]any{data(1, 1, "a"), end(1, 2)}, "", pending.ErrGap},
+		"data without a head":                    {[]any{data(1, 0, "a")}, "", pending.ErrMalformed},
+		"an end without a head":                  {[]any{end(1, 0)}, "", pending.ErrMalformed},
+		"two heads":                              {[]any{head(1), f(contract.FrameHead, 1, 1, "{}")}, "", pending.ErrMalformed},
+		"no frame":                               {[]any{head(1), []byte("xx")}, "", pending.ErrMalformed},
+		"more after the end in one message":      {[]any{head(1), append(end(1, 1), data(1, 2, "x")...)}, "", nil},
+		"an older delivery is ignored":           {[]any{head(2), data(1, 1, "old"), data(2, 1, "new"), end(1, 2), end(2, 2)}, "new", nil},
+		"a newer delivery does not break in":     {[]any{head(1), head(2), data(2, 1, "new"), data(1, 1, "old"), end(1, 2)}, "old", nil},
+		"a newer delivery before the commit":     {[]any{working(), head(3), head(2), data(3, 1, "x"), end(3, 2)}, "x", nil},
+		"a message with several frames":          {[]any{bytes.Join([][]byte{head(1), data(1, 1, "a"), end(1, 2)}, nil)}, "a", nil},
+		"a gap inside of a message":              {[]any{bytes.Join([][]byte{head(1), data(1, 2, "a"), end(1, 3)}, nil)}, "", pending.ErrGap},
+		"what came before a gap is not lost":     {[]any{bytes.Join([][]byte{head(1), data(1, 1, "a"), data(1, 3, "c")}, nil)}, "a", pending.ErrGap},
+		"empty data is data":                     {[]any{head(1), data(1, 1, ""), end(1, 2)}, "", nil},
+		"more than the client can be owed":       {[]any{head(1), data(1, 1, string(make([]byte, bus.Window+bus.Window/2+1)))}, "", pending.ErrOverflow},
+		"as much as a worker may send ahead":     {[]any{head(1), data(1, 1, string(make([]byte, bus.Window))), end(1, 2)}, string(make([]byte, bus.Window)), nil},
+		"an earlier stage is ignored":            {[]any{head(1), from(contract.StageReceived, contract.FrameData, 9, 1, "old"), data(1, 1, "new"), end(1, 2)}, "new", nil},
+		"the answer of an earlier stage":         {[]any{from(contract.StageReceived, contract.FrameHead, 2, 0, "{}"), head(1), from(contract.StageReceived, contract.FrameEnd, 2, 1, "{}")}, "", nil},
+		"signs of all stages":                    {[]any{queued(contract.StageReceived), busy(contract.StageReceived, 4), queued(contract.StageEnriched), working(), head(1), end(1, 1)}, "", nil},
+		"a sign of an earlier stage":             {[]any{head(1), queued(contract.StageEnriched), queued(contract.StageAnalyzed), data(1, 1, "a"), end(1, 2)}, "a", nil},
+		"a fenced delivery can't break anything": {[]any{head(2), f(contract.FrameData, 1, 77, "x"), data(2, 1, "a"), end(2, 2)}, "a", nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setup()
-			for _, msg := range tt.frames {
-				b.table.Deliver("r", msg)
-			}
+			b.take(tt.frames...)
 			got, err := read(b.request)
 			require.ErrorIs(t, err, tt.err)
 			require.Equal(t, tt.want, got)
@@ -160,93 +178,128 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// Delivery rule 3: who asks about a redelivery may run only while nothing is committed, and fences those before it.
+// question is that of another worker about a delivery to the dispatcher.
+func question(delivery uint64) contract.FenceQuestion {
+	return contract.FenceQuestion{RequestID: "r", At: at(delivery), Worker: "second"}
+}
+
+// without is the question after the one who asks has found out that a worker does not have the request.
+func without(q contract.FenceQuestion, gone string) contract.FenceQuestion {
+	q.Gone = gone
+	return q
+}
+
+func mayRun(delivery uint64, lost int) contract.FenceAnswer {
+	return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: delivery, Lost: lost}
+}
+
+func stop(lost int) contract.FenceAnswer {
+	return contract.FenceAnswer{Decision: contract.FenceStop, Lost: lost}
+}
+
+func wait(worker string) contract.FenceAnswer {
+	return contract.FenceAnswer{Decision: contract.FenceWait, Worker: worker}
+}
+
+// Delivery rule 3, R-010, R-485: another delivery may run only while nothing is committed and no worker has the request; then it fences those before
+// it. A worker that was heard of lately is alive, unless it turns out to be gone.
 func TestFence(t *testing.T) {
 	t.Parallel()
+	const lately, long, longer = time.Second, 6 * time.Second, 16 * time.Second // against the lease of 5 s and the silence of 15 s
+	session := func(delivery uint64) contract.FenceQuestion {
+		return contract.FenceQuestion{RequestID: "r", At: contract.Position{Stage: contract.StageReceived, Delivery: delivery}, Worker: "second"}
+	}
 	tests := map[string]struct {
-		before   [][]byte
-		delivery uint64
-		want     contract.FenceDecision
-		err      error // of the request afterwards
+		before []any
+		after  time.Duration // how long ago that was
+		asked  contract.FenceQuestion
+		want   contract.FenceAnswer
+		err    error // of the request afterwards
 	}{
-		"nothing came":                    {nil, 2, contract.FenceRun, nil},
-		"a worker was alive":              {[][]byte{working()}, 2, contract.FenceRun, nil},
-		"the answer has begun":            {[][]byte{head(1)}, 2, contract.FenceStop, pending.ErrDied},
-		"the answer of this delivery":     {[][]byte{head(2)}, 2, contract.FenceStop, nil},
-		"the answer is complete":          {[][]byte{head(1), end(1, 1)}, 2, contract.FenceStop, nil},
-		"the answer has failed":           {[][]byte{data(1, 0, "x")}, 2, contract.FenceStop, pending.ErrMalformed},
-		"an older delivery than is known": {[][]byte{head(3)}, 2, contract.FenceStop, nil},
+		"nothing came": {nil, long, question(2), mayRun(2, 1), nil},
+		"nothing came, and the server has forgotten":      {nil, long, question(1), mayRun(1, 0), nil},
+		"a worker is alive":                               {[]any{working()}, lately, question(2), wait(first), nil},
+		"a worker is alive and late":                      {[]any{working()}, long, question(2), wait(first), nil},
+		"a worker is alive, and the server has forgotten": {[]any{working()}, long, question(1), wait(first), nil},
+		"a worker is gone":                                {[]any{working()}, lately, without(question(2), first), mayRun(2, 1), nil},
+		"a worker is gone, and the server has forgotten":  {[]any{working()}, lately, without(question(1), first), mayRun(2, 1), nil},
+		"another worker is gone":                          {[]any{working()}, lately, without(question(2), "other"), wait(first), nil},
+		"a worker is silent":                              {[]any{working()}, longer, question(2), mayRun(2, 1), nil},
+		"a worker waits for the client":                   {[]any{head(1), working()}, long, question(2), wait(first), nil},
+		"a worker sends, but has not shown itself":        {[]any{head(1)}, lately, question(2), wait(""), nil},
+		"it did so before the lease was over":             {[]any{head(1)}, long, question(2), stop(1), pending.ErrDied},
+		"a worker that answered is gone":                  {[]any{head(1), working()}, lately, without(question(2), first), stop(1), pending.ErrDied},
+		"the answer is complete":                          {[]any{head(1), end(1, 1)}, lately, question(2), stop(1), nil},
+		"the answer has failed":                           {[]any{data(1, 0, "x")}, lately, question(2), stop(1), pending.ErrMalformed},
+		"an earlier stage was alive":                      {[]any{busy(contract.StageReceived, 3)}, lately, question(2), mayRun(2, 1), nil},
+		"it waits for this stage":                         {[]any{queued(contract.StageEnriched)}, lately, question(2), mayRun(2, 1), nil},
+		"of the stage before: a worker is alive":          {[]any{busy(contract.StageReceived, 1)}, lately, session(2), wait(first), nil},
+		"of the stage before: a worker is gone":           {[]any{busy(contract.StageReceived, 1)}, lately, without(session(2), first), mayRun(2, 1), nil},
+		"of the stage before: it is forwarded":            {[]any{queued(contract.StageEnriched)}, lately, session(2), stop(0), nil},
+		"of the stage before: a later stage has begun":    {[]any{working()}, longer, session(2), stop(1), nil},
+		"of the stage before: a later stage has answered": {[]any{head(1)}, long, session(2), stop(1), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup()
-			for _, msg := range tt.before {
-				b.table.Deliver("r", msg)
-			}
-			require.Equal(t, tt.want, b.table.Fence("r", at(tt.delivery)))
-			if tt.err != nil {
-				_, err := read(b.request)
-				require.ErrorIs(t, err, tt.err)
-				require.Positive(t, b.cancels.count())
-			}
+			synctest.Test(t, func(t *testing.T) {
+				b := setup()
+				b.run(t)
+				b.take(tt.before...)
+				<-time.After(tt.after)
+				require.Equal(t, tt.want, b.table.Fence(tt.asked))
+				if tt.err != nil {
+					_, err := read(b.request)
+					require.ErrorIs(t, err, tt.err)
+					require.Positive(t, b.cancels.count())
+				}
+				b.table.Fail(b.request, pending.ErrStopping)
+			})
 		})
 	}
-	require.Equal(t, contract.FenceStop, setup().table.Fence("unknown", at(2)), "nobody waits")
+	unknown := question(2)
+	unknown.RequestID = "unknown"
+	require.Equal(t, stop(0), setup().table.Fence(unknown), "nobody waits")
 }
 
-// Delivery rule 3, R-402: a stage that is already done is not done again, and its redelivery does not disturb the stage that has the request.
-func TestFenceOfStages(t *testing.T) {
-	t.Parallel()
-	analyzer := func(delivery uint64) contract.Position {
-		return contract.Position{Stage: contract.StageReceived, Delivery: delivery}
-	}
-	tests := map[string]struct {
-		before [][]byte
-		want   contract.FenceDecision
-	}{
-		"nothing came":                    {nil, contract.FenceRun},
-		"its first worker was alive":      {[][]byte{from(contract.StageReceived, contract.FrameWorking, 1, 0, "")}, contract.FenceRun},
-		"it is forwarded":                 {[][]byte{queued(contract.StageEnriched)}, contract.FenceStop},
-		"a later stage has begun":         {[][]byte{working()}, contract.FenceStop},
-		"a later stage has been answered": {[][]byte{head(1)}, contract.FenceStop},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := setup()
-			for _, msg := range tt.before {
-				b.table.Deliver("r", msg)
-			}
-			require.Equal(t, tt.want, b.table.Fence("r", analyzer(2)))
-			for _, msg := range [][]byte{head(1), data(1, 1, "x"), end(1, 2)} {
-				b.table.Deliver("r", msg)
-			}
-			got, err := read(b.request)
-			require.NoError(t, err)
-			require.Equal(t, "x", got)
-			require.Zero(t, b.failures.Load())
-		})
-	}
-}
-
-// once a redelivery may run, the frames of the lost delivery count no more.
+// once a redelivery may run, the frames and signs of the lost delivery count no more, and its worker, if it lives after all, is told to stop.
 func TestFenceExcludesOlder(t *testing.T) {
 	t.Parallel()
 	b := setup()
-	b.table.Deliver("r", working())
-	require.Equal(t, contract.FenceRun, b.table.Fence("r", at(2)))
-	require.Equal(t, contract.FenceRun, b.table.Fence("r", at(2)), "the question may come twice")
-	b.table.Deliver("r", head(1))
-	b.table.Deliver("r", data(1, 1, "old"))
-	require.Equal(t, contract.FenceRun, b.table.Fence("r", at(3)))
-	require.Equal(t, contract.FenceStop, b.table.Fence("r", at(2)))
-	for _, msg := range [][]byte{head(2), head(3), data(2, 1, "old"), data(3, 1, "new"), end(3, 2)} {
-		b.table.Deliver("r", msg)
-	}
+	b.take(working())
+	second := without(question(2), first)
+	require.Equal(t, mayRun(2, 1), b.table.Fence(second))
+	require.Equal(t, mayRun(2, 1), b.table.Fence(second), "the question may come twice")
+	require.Equal(t, mayRun(2, 1), b.table.Fence(question(2)), "however it is put")
+	b.take(head(1), data(1, 1, "old"))
+
+	third := question(2) // the server has forgotten the delivery before, so that its count says nothing
+	third.Worker = "third"
+	require.Equal(t, wait(""), b.table.Fence(third))
+	require.True(t, b.table.Alive("second", busy(contract.StageEnriched, 2)))
+	require.Equal(t, wait("second"), b.table.Fence(third))
+	require.Equal(t, mayRun(3, 2), b.table.Fence(without(third, "second")))
+	require.True(t, b.table.Alive("third", busy(contract.StageEnriched, 3)))
+	require.False(t, b.table.Alive(first, working()))
+	require.Equal(t, wait("third"), b.table.Fence(without(question(2), first)))
+
+	b.take(head(2), head(3), data(2, 1, "old"), data(3, 1, "new"), end(3, 2))
 	got, err := read(b.request)
 	require.NoError(t, err)
 	require.Equal(t, "new", got)
+}
+
+// who reports on a request that nobody awaits is told so; one that has just ended needs no word.
+func TestSignsOfUnwantedRequests(t *testing.T) {
+	t.Parallel()
+	b := setup()
+	require.False(t, b.table.Alive(first, contract.Sign{Position: at(1), RequestID: "unknown"}))
+	require.True(t, b.table.Alive(first, working()))
+	b.take(head(1), end(1, 1))
+	require.True(t, b.table.Alive(first, working()))
+	other := b.table.Add("other", b.client, time.Now())
+	b.table.Fail(other, pending.ErrGone)
+	require.False(t, b.table.Alive(first, contract.Sign{Position: at(1), RequestID: "other"}))
 }
 
 // run sweeps the table of b inside a synctest bubble.
@@ -263,8 +316,8 @@ func (b *bench) run(t *testing.T) {
 
 func TestSilence(t *testing.T) {
 	t.Parallel()
-	fence := func(b *bench) { b.table.Fence("r", at(2)) }
-	deliver := func(msg []byte) func(*bench) { return func(b *bench) { b.table.Deliver("r", msg) } }
+	fence := func(b *bench) { b.table.Fence(question(2)) }
+	deliver := func(event any) func(*bench) { return func(b *bench) { b.take(event) } }
 	tests := map[string]struct {
 		last  func(*bench) // happens after 5 seconds
 		err   error
@@ -309,10 +362,10 @@ func TestEachStageMayWait(t *testing.T) {
 		for _, stage := range []contract.Stage{contract.StageSession, contract.StageReceived, contract.StageAnalyzed} {
 			<-time.After(almost) // in the queue
 			for range 10 {
-				b.table.Deliver("r", from(stage, contract.FrameWorking, 1, 0, ""))
+				b.take(busy(stage, 1))
 				<-time.After(5 * time.Second)
 			}
-			b.table.Deliver("r", queued(map[contract.Stage]contract.Stage{
+			b.take(queued(map[contract.Stage]contract.Stage{
 				contract.StageSession: contract.StageReceived, contract.StageReceived: contract.StageAnalyzed, contract.StageAnalyzed: contract.StageEnriched,
 			}[stage]))
 		}
@@ -342,7 +395,7 @@ func TestDeadlineOfAllStages(t *testing.T) {
 				b.run(t)
 				begin := time.Now()
 				for time.Since(begin) < 2*time.Minute {
-					b.table.Deliver("r", working())
+					b.take(working())
 					if committed && time.Since(begin) < 10*time.Second {
 						b.table.Deliver("r", head(1))
 					}
@@ -370,7 +423,7 @@ func TestWorkingKeepsARequest(t *testing.T) {
 		begin := time.Now()
 		stop := begin.Add(time.Hour)
 		for time.Now().Before(stop) {
-			b.table.Deliver("r", working())
+			b.take(working())
 			time.Sleep(5 * time.Second) //nolint:forbidigo // time of the bubble
 		}
 		for _, msg := range [][]byte{head(1), data(1, 1, "late"), end(1, 2)} {
@@ -395,7 +448,7 @@ func TestPings(t *testing.T) {
 		defer cancel()
 		worker.Go(func() { // it thinks for long, before the commit and after it
 			for {
-				b.table.Deliver("r", working())
+				b.take(working())
 				select {
 				case <-time.After(2 * time.Second):
 				case <-ctx.Done():
@@ -442,7 +495,7 @@ func TestPingsBeforeTheAnswer(t *testing.T) {
 				case <-ctx.Done():
 					return
 				}
-				b.table.Deliver("r", working())
+				b.take(working())
 			}
 		})
 		for i := range 3 {
@@ -483,7 +536,7 @@ func TestStrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup()
 		for range 100 {
-			b.table.Deliver("unknown", working())
+			b.table.Deliver("unknown", head(1))
 		}
 		require.Equal(t, 1, b.cancels.count())
 		time.Sleep(2 * time.Second) //nolint:forbidigo // time of the bubble
@@ -567,11 +620,11 @@ func TestSignOfTheWorkerIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := setup()
 		b.run(t)
-		b.table.Deliver("r", working())
+		b.take(working())
 		b.table.Deliver("r", head(1))
 		_, err := b.request.Head()
 		require.NoError(t, err)
-		b.table.Deliver("r", working())
+		b.take(working())
 		p := b.request.Next(nil)
 		require.True(t, p.Working)
 		require.Empty(t, p.Data)
