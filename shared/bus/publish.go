@@ -91,8 +91,11 @@ func (b *Bus) persist(ctx context.Context, try func() error) error {
 		}
 		epoch := b.session.next()
 		err := try()
-		if err == nil || !passing(err) || ctx.Err() != nil {
+		switch {
+		case err == nil || !passing(err):
 			return err
+		case ctx.Err() != nil: // for which err may be no sign
+			return errors.Join(err, context.Cause(ctx))
 		}
 		if errors.Is(err, jetstream.ErrNoStreamResponse) {
 			b.session.doubt()
