@@ -103,6 +103,7 @@ func (r *run) answers() bus.QueryConfig {
 
 // end stops what there is of r. Probes and discovery stop before the queries that wait for them.
 func (d *Dispatcher) end(ctx context.Context, r *run) error {
+	defer context.AfterFunc(ctx, r.usage.Hasten)() // requests wait for their records
 	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.prober.Stop(ctx), r.state.flush(ctx)}
 	r.discovery.Stop()
 	errs = append(errs, r.queries.Stop(ctx))

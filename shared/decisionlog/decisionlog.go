@@ -19,7 +19,7 @@ const (
 	batchWait  = 100 * time.Millisecond
 	batchCount = 128
 	queueSize  = 4096
-	sendLimit  = 10 * time.Second
+	stopLimit  = 10 * time.Second // for what is left at the stop
 	category   = "ROUTING"
 )
 
@@ -85,6 +85,8 @@ func (j *Log) Stop(ctx context.Context) {
 		close(j.queue)
 	}
 	j.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, stopLimit)
+	defer cancel()
 	defer context.AfterFunc(ctx, j.cancel)()
 	j.wg.Wait()
 	j.cancel()
@@ -133,9 +135,7 @@ func (j *Log) write(batch []entry) error {
 		}
 		lines = append(append(lines, line...), '\n')
 	}
-	ctx, cancel := context.WithTimeout(j.ctx, sendLimit)
-	defer cancel()
-	return j.pub.PublishFact(ctx, subject.Log(category), "", lines)
+	return j.pub.PublishFact(j.ctx, subject.Log(category), "", lines) // it waits for a NATS that is away
 }
 
 // metadata is what a fact says beside its sentence.

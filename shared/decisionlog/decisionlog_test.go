@@ -164,24 +164,29 @@ func TestDecisionsAreStoredSoon(t *testing.T) {
 	})
 }
 
-// A stop is not held up for longer than its context, nor a batch by a server that does not answer.
+// Decisions wait for a server that does not answer, however long, but a stop is not held up for longer than its context, and never for long.
 func TestServerThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var lost atomic.Int64
-		j := New(&slow{}, quiet, func() { lost.Add(1) })
-		for i := range 2 * batchCount {
-			j.Note(decided(strconv.Itoa(i)))
-		}
-		<-time.After(sendLimit + time.Second)
-		require.Equal(t, int64(batchCount), lost.Load(), "the next ones are being written")
-		begin := time.Now()
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		defer cancel()
-		j.Stop(ctx)
-		require.Equal(t, 2*time.Second, time.Since(begin))
-		require.Equal(t, int64(2*batchCount), lost.Load())
-	})
+	for limit, want := range map[time.Duration]time.Duration{2 * time.Second: 2 * time.Second, time.Hour: stopLimit} {
+		t.Run(limit.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var lost atomic.Int64
+				j := New(&slow{}, quiet, func() { lost.Add(1) })
+				for i := range 2 * batchCount {
+					j.Note(decided(strconv.Itoa(i)))
+				}
+				<-time.After(24 * time.Hour)
+				require.Zero(t, lost.Load())
+				begin := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), limit)
+				defer cancel()
+				j.Stop(ctx)
+				require.Equal(t, want, time.Since(begin))
+				require.Equal(t, int64(2*batchCount), lost.Load())
+			})
+		})
+	}
 }
 
 func TestStopOfNothing(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
@@ -42,7 +43,7 @@ func launch(dir string, opts *server.Options) (s *server.Server, stop func(), er
 	opts.JetStream, opts.StoreDir = true, dir
 	opts.JetStreamMaxMemory, opts.JetStreamMaxStore = 4<<30, 16<<30
 	opts.NoLog, opts.NoSigs = true, true
-	opts.MaxPayload = 8 << 20
+	opts.MaxPayload, opts.WriteDeadline = 8<<20, time.Minute
 	if s, err = server.NewServer(opts); err != nil {
 		return nil, nil, fmt.Errorf("creating the NATS server: %w", err)
 	}

@@ -67,7 +67,7 @@ func newProcess(tb testing.TB, name string, port int, more string) *Process {
 	tb.Helper()
 	dir := tb.TempDir()
 	p := &Process{binary: binary(tb), config: filepath.Join(dir, "nats.conf"), addr: fmt.Sprintf("127.0.0.1:%d", port)}
-	text := fmt.Sprintf("server_name: %s\nlisten: %q\nmax_payload: 8MB\nmax_pending: 512MB\njetstream { store_dir: %q, max_memory_store: 4GB, max_file_store: 16GB }\n%s",
+	text := fmt.Sprintf("server_name: %s\nlisten: %q\nmax_payload: 8MB\nmax_pending: 512MB\nwrite_deadline: \"1m\"\njetstream { store_dir: %q, max_memory_store: 4GB, max_file_store: 16GB }\n%s",
 		name, p.addr, filepath.Join(dir, "data"), more)
 	if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
 		tb.Fatalf("writing the configuration of a NATS server: %v", err)

@@ -17,7 +17,12 @@ const (
 	batchWait  = 20 * time.Millisecond
 	batchCount = 128
 	queueSize  = 4096
-	sendLimit  = 10 * time.Second
+)
+
+// Limits of publishing. What was paid for is to be in the ledger, however long NATS is away; but a stop has to end.
+const (
+	stopLimit = 10 * time.Second // from Stop until there is no time left
+	lastLimit = 3 * time.Second  // for a message then
 )
 
 // Publisher stores a fact and returns when it is safe.
@@ -35,9 +40,11 @@ type record struct {
 
 // Recorder publishes usage facts in batches of JSON lines.
 type Recorder struct {
-	pub   Publisher
-	queue chan record
-	wg    sync.WaitGroup
+	pub    Publisher
+	queue  chan record
+	wg     sync.WaitGroup
+	time   context.Context //nolint:containedctx // ends when there is none left
+	hasten context.CancelFunc
 
 	mu      sync.RWMutex // guards stopped against a send on the closed queue
 	stopped bool
@@ -46,8 +53,17 @@ type Recorder struct {
 // NewRecorder starts a recorder. The caller must Stop it.
 func NewRecorder(pub Publisher) *Recorder {
 	r := &Recorder{pub: pub, queue: make(chan record, queueSize)}
+	r.time, r.hasten = context.WithCancel(context.Background())
 	r.wg.Go(r.run)
 	return r
+}
+
+// Hasten ends the patience with a NATS that is away: what is being published is given up, and what comes has a moment each. It may be called at
+// any time.
+func (r *Recorder) Hasten() {
+	if r != nil {
+		r.hasten()
+	}
 }
 
 // Record returns when the fact is stored or can't be.
@@ -89,7 +105,10 @@ func (r *Recorder) Stop() {
 		close(r.queue)
 	}
 	r.mu.Unlock()
+	timer := time.AfterFunc(stopLimit, r.hasten)
 	r.wg.Wait()
+	timer.Stop()
+	r.hasten()
 }
 
 func (r *Recorder) run() {
@@ -126,7 +145,11 @@ func (r *Recorder) publish(batch []record) error {
 	for _, rec := range batch {
 		lines = append(rec.usage.AppendJSON(lines), '\n')
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), sendLimit)
-	defer cancel()
+	ctx := r.time
+	if ctx.Err() != nil {
+		last, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
+		defer cancel()
+		ctx = last
+	}
 	return r.pub.PublishFact(ctx, subject.UsageRecorded, "", lines)
 }

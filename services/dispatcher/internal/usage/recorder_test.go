@@ -72,3 +72,46 @@ func TestRecordReportsWhatHappened(t *testing.T) {
 		require.ErrorIs(t, r.Record(t.Context(), contract.RequestRecord{}), usage.ErrStopped)
 	})
 }
+
+// away is a NATS that does not come back.
+type away struct{ given chan error }
+
+func (a away) PublishFact(ctx context.Context, _, _ string, _ []byte) error {
+	<-ctx.Done()
+	a.given <- context.Cause(ctx)
+	return ctx.Err()
+}
+
+// what was paid for waits for a NATS that is away as long as it takes, but a stop ends.
+func TestRecordsWaitForNATS(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		end   func(*usage.Recorder)
+		after time.Duration
+	}{
+		"stop":   {func(r *usage.Recorder) { r.Stop() }, 10 * time.Second},
+		"hasten": {func(r *usage.Recorder) { r.Hasten() }, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				a := away{make(chan error, 2)}
+				r := usage.NewRecorder(a)
+				first, second := make(chan error, 1), make(chan error, 1)
+				go func() { first <- r.Record(t.Context(), contract.RequestRecord{}) }()
+				<-time.After(24 * time.Hour)
+				require.Empty(t, first)
+				go func() { second <- r.Record(t.Context(), contract.RequestRecord{}) }() // waits behind it
+				synctest.Wait()
+				begun := time.Now()
+				tt.end(r)
+				require.ErrorIs(t, <-first, context.Canceled)
+				require.ErrorIs(t, <-second, context.DeadlineExceeded)
+				require.InDelta(t, (tt.after + 3*time.Second).Seconds(), time.Since(begun).Seconds(), 0.1)
+				r.Stop()
+				require.Len(t, a.given, 2)
+			})
+		})
+	}
+}

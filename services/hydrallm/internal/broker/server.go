@@ -29,6 +29,8 @@ const (
 	maxPayload = 8 << 20
 	maxPending = 512 << 20 // per connection; a connection carries every answer of its service
 
+	writeDeadline = time.Minute // a busy machine may let a service wait, which must not cost its connection
+
 	readyWait = 30 * time.Second
 )
 
@@ -78,7 +80,7 @@ func (s *Server) Start(ctx context.Context) error {
 
 func (s *Server) options() (*server.Options, error) {
 	opts := &server.Options{
-		ServerName: "hydrallm", DontListen: true, NoSigs: true, MaxPayload: maxPayload, MaxPending: maxPending,
+		ServerName: "hydrallm", DontListen: true, NoSigs: true, MaxPayload: maxPayload, MaxPending: maxPending, WriteDeadline: writeDeadline,
 		JetStream: true, StoreDir: s.cfg.StoreDir, JetStreamMaxMemory: maxMemory, JetStreamMaxStore: maxStore,
 	}
 	if s.cfg.Listen == "" {
