@@ -76,7 +76,7 @@ func TestReadHeap(t *testing.T) {
 }
 
 // A limit of the environment wins over that of the control group, and the log says what counts.
-func TestMemoryLimit(t *testing.T) { //nolint:paralleltest // the limit belongs to the process
+func TestMemoryLimit(t *testing.T) {
 	t.Setenv("GOMEMLIMIT", "1GiB")
 	before := debug.SetMemoryLimit(1 << 30)
 	defer debug.SetMemoryLimit(before)
