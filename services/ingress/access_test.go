@@ -75,7 +75,7 @@ func TestRefusalsAreLogged(t *testing.T) {
 			head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", "2"})
 		}
 		_ = r.Head(head)
-		_ = r.Data(ctx, chat.Errors{}.AppendBody(nil, f))
+		_ = r.Data(ctx, chat.Errors{}.AppendBody(nil, f, ""))
 		_ = r.end()
 	})
 	key := []string{"Authorization", "Bearer " + clientKey}

@@ -29,7 +29,7 @@ func TestSilentUpstream(t *testing.T) {
 			head := f.Head()
 			head.Header = append(head.Header, header...)
 			_ = r.Head(head)
-			_ = r.Data(ctx, chat.Errors{}.AppendBody(nil, f))
+			_ = r.Data(ctx, chat.Errors{}.AppendBody(nil, f, ""))
 			_ = r.end()
 		}
 	}
@@ -113,7 +113,7 @@ func TestStatusIsNotGivenAway(t *testing.T) {
 				_ = g.working(r)
 				<-begun
 				_ = r.Head(refused.Head())
-				_ = r.Data(ctx, chat.Errors{}.AppendBody(nil, refused))
+				_ = r.Data(ctx, chat.Errors{}.AppendBody(nil, refused, ""))
 				_ = r.End(contract.End{Outcome: contract.OutcomeError})
 				_ = r.Flush()
 			})

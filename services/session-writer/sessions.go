@@ -98,12 +98,12 @@ func readTurn(f bus.Fact) (t contract.Turn, err error) {
 const publishLimit = 5 * time.Second
 
 // keepQuestion makes a fact of a question that the database did not take.
-func (s *sessions) keepQuestion(ctx context.Context, r *contract.Request, messages [][]byte) error {
+func (s *sessions) keepQuestion(ctx context.Context, r *contract.Request, messages []contract.Message) error {
 	ctx, cancel := context.WithTimeout(ctx, publishLimit)
 	defer cancel()
 	t := contract.Turn{Session: r.SessionID, RequestID: r.ID, Principal: r.Principal, Surface: r.Surface, At: r.ReceivedAt}
 	for _, m := range messages {
-		t.Messages = append(t.Messages, string(m))
+		t.Add(m)
 	}
 	data, err := json.Marshal(t)
 	if err != nil {

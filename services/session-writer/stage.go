@@ -13,7 +13,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
-	"hydrallm/shared/openai"
+	"hydrallm/shared/surface"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
 )
@@ -86,7 +86,7 @@ var errNotFound = &fault.Fault{Kind: fault.NotFound, Code: "session_not_found", 
 
 // begin begins the turn of a request and gives its new body, nil for the old one. A *fault.Fault is the client's; any other error is only to be told.
 func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte) (edited []byte, end string, err error) {
-	asked, err := prompt.Read(body)
+	asked, err := prompt.Read(r.Surface, body)
 	if err != nil {
 		return nil, endRefused, fault.From(err) // the ingress has read it before
 	}
@@ -160,7 +160,7 @@ func (s *stage) shorten(ctx context.Context, history []prompt.Message) {
 func promptMessages(history []store.Message) []prompt.Message {
 	list := make([]prompt.Message, len(history))
 	for i := range history {
-		list[i] = prompt.Message{Body: []byte(history[i].Body), Summary: history[i].Summary()}
+		list[i] = prompt.Message{Message: history[i].Message(), Surface: contract.Surface(history[i].Surface), Summary: history[i].Summary()}
 	}
 	return list
 }
@@ -194,13 +194,14 @@ func (s *stage) unstored(ctx context.Context, r *contract.Request, asked *prompt
 
 // measure notes what is in the body of a request now, for the stages behind.
 func measure(r *contract.Request, body []byte) error {
-	scan, err := openai.ScanRequest(body)
-	if err != nil {
+	var scan contract.Request
+	if err := surface.FormOf(r.Surface).Scan(body, &scan); err != nil {
 		return fmt.Errorf("reading the prompt: %w", err)
 	}
-	r.Traits.Tokens, r.Traits.Images, r.Traits.Audio, r.Traits.Files = scan.Tokens, scan.Images, scan.Audio, scan.Files
+	t := scan.Traits
+	r.Traits.Tokens, r.Traits.Images, r.Traits.Audio, r.Traits.Files = t.Tokens, t.Images, t.Audio, t.Files
 	if d := r.Decision; d != nil {
-		d.Tokens, d.Needs = scan.Tokens, r.Traits.Needs()
+		d.Tokens, d.Needs = t.Tokens, r.Traits.Needs()
 	}
 	return nil
 }

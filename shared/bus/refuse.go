@@ -15,7 +15,7 @@ func (w *Work) Refuse(ctx context.Context, f *fault.Fault) error {
 	if err := reply.Head(f.Head()); err != nil {
 		return err
 	}
-	if err := reply.Data(ctx, surface.ErrorsOf(w.Request.Surface).AppendBody(nil, f)); err != nil {
+	if err := reply.Data(ctx, surface.ErrorsOf(w.Request.Surface).AppendBody(nil, f, w.Request.ID)); err != nil {
 		return err
 	}
 	if err := reply.End(contract.End{Outcome: contract.OutcomeError}); err != nil {

@@ -11,9 +11,25 @@ type Endpoint string
 
 // Endpoints.
 const (
-	EndpointChat       Endpoint = "chat.completions" // POST /v1/chat/completions
-	EndpointEmbeddings Endpoint = "embeddings"       // POST /v1/embeddings
+	EndpointChat        Endpoint = "chat.completions" // POST /v1/chat/completions
+	EndpointMessages    Endpoint = "messages"         // POST /v1/messages
+	EndpointResponses   Endpoint = "responses"        // POST /v1/responses
+	EndpointCompletions Endpoint = "completions"      // POST /v1/completions
+	EndpointEmbeddings  Endpoint = "embeddings"       // POST /v1/embeddings
 )
+
+// answers are the endpoints that ask for an answer of a model, by the protocol of the client.
+var answers = map[Surface]Endpoint{
+	SurfaceChat: EndpointChat, SurfaceMessages: EndpointMessages, SurfaceResponses: EndpointResponses, SurfaceCompletions: EndpointCompletions,
+}
+
+// EndpointOf names what is called for an operation over a surface. An operation of which there is one has its own name.
+func EndpointOf(o Operation, s Surface) Endpoint {
+	if e, ok := answers[s]; ok && o == Chat {
+		return e
+	}
+	return Endpoint(o)
+}
 
 // RequestRecord is the fact of one finished request: what it cost, who answered, and every upstream call that was made for it.
 type RequestRecord struct {

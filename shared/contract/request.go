@@ -33,8 +33,13 @@ const (
 // Surface is the protocol that the client speaks. Embeddings have OpenAI's own, which shares its errors with chat.
 type Surface string
 
-// SurfaceChat is Chat Completions.
-const SurfaceChat Surface = "chat"
+// Surfaces.
+const (
+	SurfaceChat        Surface = "chat"        // Chat Completions, the protocol of the hub
+	SurfaceMessages    Surface = "messages"    // Anthropic's
+	SurfaceResponses   Surface = "responses"   // OpenAI's newer one
+	SurfaceCompletions Surface = "completions" // OpenAI's older one
+)
 
 // Request is the envelope of a work message: everything the pipeline knows about a request except its body, which is the payload. The ingress
 // reads what stages want to know from the body once and writes it here.
@@ -142,12 +147,7 @@ func ShowReason(reason string) string {
 }
 
 // Endpoint names what was called, for the ledger.
-func (r *Request) Endpoint() Endpoint {
-	if r.Operation == Embeddings {
-		return EndpointEmbeddings
-	}
-	return EndpointChat
-}
+func (r *Request) Endpoint() Endpoint { return EndpointOf(r.Operation, r.Surface) }
 
 // Header gives the message headers of the envelope.
 func (r *Request) Header() map[string][]string {

@@ -16,7 +16,7 @@ func ExampleFault() {
 	})
 	f := fault.From(err)
 	fmt.Println(f.Head().Status, f.Head().Header)
-	fmt.Println(string(chat.Errors{}.AppendBody(nil, f)))
+	fmt.Println(string(chat.Errors{}.AppendBody(nil, f, "")))
 	fmt.Println("log:", f)
 	// Output:
 	// 503 [[Content-Type application/json] [Retry-After 2]]

@@ -13,7 +13,7 @@ type Errors struct{}
 
 // AppendBody appends OpenAI's envelope and a top-level detail with the same text (R-044). All members are always there; an empty code or param
 // is null. A wait is told as retry_after, in seconds, however long it is (R-426).
-func (Errors) AppendBody(dst []byte, f *fault.Fault) []byte {
+func (Errors) AppendBody(dst []byte, f *fault.Fault, _ string) []byte {
 	dst = appendError(append(dst, '{'), f)
 	dst = append(dst, `,"detail":`...)
 	return append(rawjson.AppendString(dst, f.Message), '}')

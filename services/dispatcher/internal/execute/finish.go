@@ -82,7 +82,7 @@ func (r *run) refuse(ctx context.Context, f *fault.Fault) error {
 		head.Header = append(head.Header, [2]string{"X-Gateway-Attempts", strconv.Itoa(n)})
 	}
 	head.Header = withPassed(r.withSession(head.Header), r.passed)
-	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.WithoutCancel(ctx), surface.ErrorsOf(r.job.Request.Surface).AppendBody(nil, f))); err != nil {
+	if err := errors.Join(r.sink.Head(head), r.sink.Data(context.WithoutCancel(ctx), surface.ErrorsOf(r.job.Request.Surface).AppendBody(nil, f, r.job.Request.ID))); err != nil {
 		return err
 	}
 	if f.Status() >= http.StatusInternalServerError && f.Cause != nil {

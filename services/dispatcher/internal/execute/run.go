@@ -55,8 +55,8 @@ func (r *run) answer(ctx context.Context) error {
 	}
 	r.links, r.candidates = newLinks(chain.Links), chain.candidates
 	r.op, err = r.exec.read(r.job)
-	if _, bad := errors.AsType[*openai.RequestError](err); bad {
-		return &fault.Fault{Kind: fault.Invalid, Message: "The request body is not valid JSON", Cause: err}
+	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
+		return &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
 	}
 	if err != nil {
 		return err

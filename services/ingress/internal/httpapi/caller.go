@@ -13,7 +13,7 @@ type caller struct {
 }
 
 func (x *exchange) caller() caller {
-	return caller{log: x.api.Log, rid: x.rid, route: x.route.String(), model: shown(x.model), client: x.RemoteIP().String()}
+	return caller{log: x.api.Log, rid: x.rid, route: string(x.route), model: shown(x.model), client: x.RemoteIP().String()}
 }
 
 // refused logs that a client got an error although no upstream was asked. Path and body are not shown.

@@ -20,12 +20,17 @@ type exchange struct {
 	rid     string // unique, and what the pipeline calls the request
 	route   route
 	surface contract.Surface // of errors; "" until the route is known
+	id      string           // that the path names, "" = none
 	model   string           // that is asked for, as far as it is known
+
+	principal string // who asks; "" until that is known
 }
 
 const (
 	headerRequestID  = "X-Request-Id"
 	headerGatewayRID = "X-Gateway-Request-Id"
+
+	headerAnthropicID = "Request-Id"
 )
 
 // begin sets the headers that every answer has. An id that the client gave is given back, beside the gateway's own.
@@ -37,6 +42,13 @@ func (x *exchange) begin() {
 		h.SetCanonical([]byte(headerGatewayRID), []byte(x.rid))
 	} else {
 		h.SetCanonical([]byte(headerRequestID), []byte(x.rid))
+	}
+}
+
+// speak makes a surface that of the answer, whatever it will be.
+func (x *exchange) speak(s contract.Surface) {
+	if x.surface = s; s == contract.SurfaceMessages {
+		x.Response.Header.SetCanonical([]byte(headerAnthropicID), []byte(x.rid)) // where its SDKs read the id
 	}
 }
 
@@ -64,18 +76,18 @@ func (x *exchange) json(status int, body []byte) {
 // fail answers with an error.
 func (x *exchange) fail(f *fault.Fault) {
 	x.Response.ResetBody()
-	writeFault(&x.Response, x.surface, f)
+	writeFault(&x.Response, x.surface, f, x.rid)
 	x.leaveBody()
 	x.caller().refused(f.Status(), f.PublicCode(), f.Cause)
 }
 
-func writeFault(resp *fasthttp.Response, s contract.Surface, f *fault.Fault) {
+func writeFault(resp *fasthttp.Response, s contract.Surface, f *fault.Fault, rid string) {
 	head := f.Head()
 	resp.SetStatusCode(head.Status)
 	for _, h := range head.Header {
 		resp.Header.Set(h[0], h[1])
 	}
-	resp.SetBodyRaw(surface.ErrorsOf(s).AppendBody(nil, f))
+	resp.SetBodyRaw(surface.ErrorsOf(s).AppendBody(nil, f, rid))
 }
 
 // smallBody is what fasthttp throws away of an unread body to keep the connection.
@@ -103,7 +115,7 @@ func (x *exchange) finish() {
 	}
 	x.api.Metrics.answered(x.route, x.Response.StatusCode())
 	if x.api.Log.Enabled(x, slog.LevelDebug) {
-		x.api.Log.Debug("request", slog.String("rid", x.rid), slog.String("route", x.route.String()),
+		x.api.Log.Debug("request", slog.String("rid", x.rid), slog.String("route", string(x.route)),
 			slog.Int("status", x.Response.StatusCode()), slog.Duration("after", time.Since(x.Time())))
 	}
 }

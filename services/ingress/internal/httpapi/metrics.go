@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -9,30 +10,33 @@ import (
 	"hydrallm/services/ingress/internal/pending"
 )
 
-// route is a label value of the metrics.
-type route int
+// route is a label value of the metrics: one of these, or that of an operation.
+type route string
 
 const (
-	routeOther route = iota
-	routeChat
-	routeEmbeddings
-	routeModels
-	routeAdmin
-	routeHealth
-	routeMetrics
-	routeRoot
-	routeCount
+	routeOther   route = "other"
+	routeAdmin   route = "admin"
+	routeHealth  route = "health"
+	routeMetrics route = "metrics"
+	routeRoot    route = "root"
 )
 
-func (r route) String() string {
-	return [routeCount]string{"other", "chat", "embeddings", "models", "admin", "health", "metrics", "root"}[r]
+// allRoutes is the closed set.
+func allRoutes() []route {
+	list := []route{routeOther, routeAdmin, routeHealth, routeMetrics, routeRoot}
+	for i := range operations {
+		if !slices.Contains(list, operations[i].route) {
+			list = append(list, operations[i].route)
+		}
+	}
+	return list
 }
 
 const classCount = 5 // 1xx to 5xx
 
 // Metrics are the figures of the ingress. All label sets are closed.
 type Metrics struct {
-	requests  [routeCount][classCount]prometheus.Counter
+	requests  map[route]*[classCount]prometheus.Counter
 	firstByte prometheus.Histogram
 	received  prometheus.Counter
 	sent      prometheus.Counter
@@ -54,6 +58,7 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hydrallm_ingress_response_body_bytes_total", Help: "Bytes of answers of the pipeline.",
 		}),
+		requests: map[route]*[classCount]prometheus.Counter{},
 		failures: map[string]prometheus.Counter{},
 		unrecorded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hydrallm_ingress_unrecorded_decisions_total", Help: "Decisions about configured models whose log fact was not stored.",
@@ -62,9 +67,10 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 	requests := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "hydrallm_ingress_requests_total", Help: "Requests by route and class of the status.",
 	}, []string{"route", "class"})
-	for r := range routeCount {
+	for _, r := range allRoutes() {
+		m.requests[r] = &[classCount]prometheus.Counter{}
 		for class := range classCount {
-			m.requests[r][class] = requests.WithLabelValues(r.String(), fmt.Sprintf("%dxx", class+1))
+			m.requests[r][class] = requests.WithLabelValues(string(r), fmt.Sprintf("%dxx", class+1))
 		}
 	}
 	failures := prometheus.NewCounterVec(prometheus.CounterOpts{

@@ -13,7 +13,7 @@ type Models interface {
 }
 
 // listModels gives all entries. There may be thousands.
-func (a *API) listModels(x *exchange) error {
+func (a *API) listModels(x *exchange, _ *operation) error {
 	body := a.Models.All()
 	x.json(fasthttp.StatusOK, nil)
 	a.whole(x, [][]byte{body}, len(body))
@@ -21,8 +21,8 @@ func (a *API) listModels(x *exchange) error {
 }
 
 // showModel gives one entry. Ids hold slashes and colons, which the client may have escaped (URL-03).
-func (a *API) showModel(x *exchange, id string) error {
-	if body, ok := a.Models.Find(id); ok {
+func (a *API) showModel(x *exchange, _ *operation) error {
+	if body, ok := a.Models.Find(x.id); ok {
 		x.json(fasthttp.StatusOK, body)
 		return nil
 	}

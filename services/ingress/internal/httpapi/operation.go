@@ -1,47 +1,51 @@
 package httpapi
 
 import (
+	"strings"
+
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
+	"hydrallm/shared/surface"
 )
 
-// operation is a route whose requests the pipeline answers.
+// operation is what clients may call below /v1: a path with its methods.
 type operation struct {
-	path      string
-	route     route
-	operation contract.Operation
-	surface   contract.Surface
-	name      string // for traces, in the words of OpenTelemetry
+	path    string           // a last segment {id} stands for all that follows, {id} before others for one segment
+	methods string           // that are allowed, in the form of the header Allow, but for OPTIONS
+	route   route            // label of the metrics
+	surface contract.Surface // of errors, and of requests for the pipeline
+	handle  func(a *API, x *exchange, op *operation) error
+
+	// Of those that the pipeline answers, which are handled by work.
+	asks contract.Operation
+	name string // for traces, in the words of OpenTelemetry
 	// scan checks a body and notes what later stages need to know of it. The error is an *openai.RequestError.
 	scan func(body []byte, req *contract.Request) error
 }
 
-// operations are all that there are.
-var operations = [...]operation{
-	{path: pathChat, route: routeChat, operation: contract.Chat, surface: contract.SurfaceChat, name: "chat", scan: scanChat},
-	{path: pathEmbeddings, route: routeEmbeddings, operation: contract.Embeddings, surface: contract.SurfaceChat, name: "embeddings", scan: scanEmbeddings},
+const (
+	post = "POST"
+	get  = "GET, HEAD"
+	id   = "{id}"
+)
+
+// operations are all that there are. The first one with the path of a request serves it.
+var operations = []operation{
+	asking("/v1/chat/completions", contract.SurfaceChat, "chat", "chat"),
+	{
+		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,
+		asks: contract.Embeddings, name: "embeddings", scan: scanEmbeddings,
+	},
+	{path: pathModels, methods: get, route: "models", surface: contract.SurfaceChat, handle: (*API).listModels},
+	{path: pathModels + "/" + id, methods: get, route: "models", surface: contract.SurfaceChat, handle: (*API).showModel},
 }
 
-// operationAt gives the operation of a path, or nil.
-func operationAt(path string) *operation {
-	for i := range operations {
-		if operations[i].path == path {
-			return &operations[i]
-		}
+// asking gives the operation of a surface that asks a model for an answer.
+func asking(path string, s contract.Surface, r route, name string) operation {
+	return operation{
+		path: path, methods: post, route: r, surface: s, handle: (*API).work,
+		asks: contract.Chat, name: name, scan: surface.FormOf(s).Scan,
 	}
-	return nil
-}
-
-func scanChat(body []byte, req *contract.Request) error {
-	scan, err := openai.ScanRequest(body)
-	if err != nil {
-		return err
-	}
-	req.Model, req.Stream, req.IncludeUsage = scan.Model, scan.Stream, scan.IncludeUsage
-	req.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files, Tools: scan.Tools, UserText: scan.UserText}
-	req.SessionID, req.ForkFrom, req.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
-	req.Web = contract.Web{Search: scan.HasSearch, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
-	return nil
 }
 
 func scanEmbeddings(body []byte, req *contract.Request) error {
@@ -51,4 +55,37 @@ func scanEmbeddings(body []byte, req *contract.Request) error {
 	}
 	req.Model = scan.Model
 	return nil
+}
+
+// operationAt gives the operation of a path, with what stands for its {id}, or nil.
+func operationAt(path string) (op *operation, given string) {
+	for i := range operations {
+		op = &operations[i]
+		if op.path == path {
+			return op, ""
+		}
+		before, after, ok := strings.Cut(op.path, id)
+		if !ok || !strings.HasPrefix(path, before) {
+			continue
+		}
+		given, ok = strings.CutSuffix(path[len(before):], after)
+		if ok && given != "" && (after == "" || !strings.Contains(given, "/")) {
+			return op, given
+		}
+	}
+	return nil, ""
+}
+
+// surfaceBelow gives the surface of an operation that a path leads to, or of one above it: a client that calls what does not exist there is told so in
+// its own words. "" is none.
+func surfaceBelow(path string) contract.Surface {
+	best := ""
+	var s contract.Surface
+	for i := range operations {
+		at := operations[i].path
+		if len(at) > len(best) && (path == at || strings.HasPrefix(path, at+"/")) {
+			best, s = at, operations[i].surface
+		}
+	}
+	return s
 }

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -45,9 +46,9 @@ func TestOperationsAreTraced(t *testing.T) {
 		"/v1/chat/completions": {"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
 		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
 	}
-	require.Len(t, operations, len(tests))
+	require.Len(t, slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return op.asks == "" }), len(tests))
 	for path, tt := range tests {
-		op := operationAt(path)
+		op, _ := operationAt(path)
 		require.NotNil(t, op)
 		var req contract.Request
 		require.NoError(t, op.scan([]byte(tt.body), &req))
@@ -61,5 +62,31 @@ func TestOperationsAreTraced(t *testing.T) {
 		require.Equal(t, "m", tracer.span.attributes["gen_ai.request.model"])
 		require.Equal(t, "200", tracer.span.attributes["http.response.status_code"])
 	}
-	require.Nil(t, operationAt("/v1/models"))
+}
+
+// R-570: an operation is found by its path, and a path below one speaks its surface.
+func TestOperationAt(t *testing.T) {
+	t.Parallel()
+	for path, want := range map[string]struct {
+		path, given string
+		surface     contract.Surface
+	}{
+		"/v1/chat/completions":      {"/v1/chat/completions", "", contract.SurfaceChat},
+		"/v1/models":                {"/v1/models", "", contract.SurfaceChat},
+		"/v1/models/a/b:c":          {"/v1/models/{id}", "a/b:c", contract.SurfaceChat},
+		"/v1/models/":               {"", "", contract.SurfaceChat},
+		"/v1/chat":                  {"", "", ""},
+		"/v1/chat/completions/stop": {"", "", contract.SurfaceChat},
+		"/v1/modelsx":               {"", "", ""},
+	} {
+		op, given := operationAt(path)
+		if want.path == "" {
+			require.Nil(t, op, path)
+		} else {
+			require.NotNil(t, op, path)
+			require.Equal(t, want.path, op.path)
+		}
+		require.Equal(t, want.given, given, path)
+		require.Equal(t, want.surface, surfaceBelow(path), path)
+	}
 }

@@ -21,8 +21,9 @@ func (a *API) refuse(ctx *fasthttp.RequestCtx, err error) {
 		f = fault.New(fault.Timeout, "The request did not arrive in time")
 	}
 	ctx.Response.Reset()
-	ctx.Response.Header.SetCanonical([]byte(headerRequestID), []byte(newRequestID(time.Now())))
-	writeFault(&ctx.Response, "", f)
+	rid := newRequestID(time.Now())
+	ctx.Response.Header.SetCanonical([]byte(headerRequestID), []byte(rid))
+	writeFault(&ctx.Response, "", f, rid)
 	if c, ok := ctx.Conn().(*transport.Conn); ok {
 		c.Linger()
 	}

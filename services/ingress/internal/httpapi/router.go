@@ -14,19 +14,15 @@ import (
 
 // Paths.
 const (
-	pathChat       = "/v1/chat/completions"
-	pathEmbeddings = "/v1/embeddings"
-	pathModels     = "/v1/models"
-	pathResponses  = "/v1/responses"
-	pathMessages   = "/v1/messages"
-	pathV1         = "/v1"
-	prefixV1       = "/v1/"
-	prefixAdmin    = "/v1/admin"
+	pathModels  = "/v1/models"
+	pathV1      = "/v1"
+	prefixV1    = "/v1/"
+	prefixAdmin = "/v1/admin"
 )
 
 // Handle answers one request.
 func (a *API) Handle(ctx *fasthttp.RequestCtx) {
-	x := &exchange{RequestCtx: ctx, api: a}
+	x := &exchange{RequestCtx: ctx, api: a, route: routeOther}
 	defer x.finish()
 	defer x.recover()
 	x.begin()
@@ -64,9 +60,9 @@ func (a *API) route(x *exchange) error {
 	case "/ui", "/ui/":
 		return fault.New(fault.NotFound, "The web interface is not part of this build")
 	default:
-		return noRoute(string(x.Method()), path)
+		return x.unknown(path)
 	}
-	if err := x.allow("GET, HEAD"); err != nil {
+	if err := x.allow(get); err != nil {
 		return err
 	}
 	return handler(x)
@@ -82,6 +78,7 @@ func (a *API) badPath(x *exchange, target string, bad *fault.Fault) error {
 	if !strings.HasPrefix(path, prefixV1) || strings.Contains(path, "/admin") {
 		return bad
 	}
+	x.speak(surfaceBelow(path))
 	if a.cors.mark(x.RequestCtx); x.IsOptions() {
 		return a.options(x)
 	}
@@ -91,20 +88,21 @@ func (a *API) badPath(x *exchange, target string, bad *fault.Fault) error {
 // v1 serves the routes of clients. A preflight needs no key (HDR-08), nor does the look whether a gateway is there.
 func (a *API) v1(x *exchange, path string) error {
 	a.cors.mark(x.RequestCtx)
-	op := operationAt(path)
+	op, given := operationAt(path)
 	switch {
 	case op != nil:
-		x.route, x.surface = op.route, op.surface
-	case path == pathModels, strings.HasPrefix(path, pathModels+"/"):
-		x.route = routeModels
+		x.route, x.id = op.route, given
+		x.speak(op.surface)
 	case path == pathV1:
 		x.route = routeRoot
+	default:
+		x.speak(surfaceBelow(path))
 	}
 	switch {
 	case x.IsOptions():
 		return a.options(x)
 	case x.route == routeRoot:
-		if err := x.allow("GET, HEAD"); err != nil {
+		if err := x.allow(get); err != nil {
 			return err
 		}
 		return a.root(x)
@@ -114,36 +112,24 @@ func (a *API) v1(x *exchange, path string) error {
 		x.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
 		return fault.New(fault.Unauthorized, "The API key is missing or wrong")
 	}
-	switch {
-	case op != nil:
-		if err := x.allow("POST"); err != nil {
-			return err
-		}
-		return a.work(x, op, principal)
-	case x.route == routeModels:
-		if err := x.allow("GET, HEAD"); err != nil {
-			return err
-		}
-		if path == pathModels {
-			return a.listModels(x)
-		}
-		return a.showModel(x, strings.TrimPrefix(path, pathModels+"/"))
-	case path == pathResponses:
-		return fault.New(fault.NotFound, "The Responses API is not supported: use /v1/chat/completions")
-	case path == pathMessages:
-		return fault.New(fault.NotFound, "The Messages API is not supported: use /v1/chat/completions")
+	x.principal = principal
+	if op == nil {
+		return x.unknown(path)
 	}
-	return noRoute(string(x.Method()), path)
+	if err := x.allow(op.methods); err != nil {
+		return err
+	}
+	return op.handle(a, x, op)
 }
 
 // options answers OPTIONS on a route of clients. What is no route is answered too, or a page could not read the 404.
 func (a *API) options(x *exchange) error {
 	methods := corsMethods
-	switch x.route { //nolint:exhaustive // the others have all methods, as far as a page is concerned
-	case routeChat, routeEmbeddings:
-		methods = "POST, OPTIONS"
-	case routeModels, routeRoot:
-		methods = "GET, HEAD, OPTIONS"
+	path, _ := pathPart(string(x.Request.Header.RequestURI()))
+	if op, _ := operationAt(strings.TrimSuffix(path, "/")); op != nil {
+		methods = op.methods + ", OPTIONS"
+	} else if x.route == routeRoot {
+		methods = get + ", OPTIONS"
 	}
 	a.cors.preflight(x.RequestCtx)
 	x.Response.Header.Set(fasthttp.HeaderAllow, methods)

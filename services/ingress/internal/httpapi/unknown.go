@@ -7,6 +7,14 @@ import (
 	"hydrallm/shared/fault"
 )
 
+// unknown refuses a path that leads nowhere, in the words of the surface whose endpoint it holds.
+func (x *exchange) unknown(path string) *fault.Fault {
+	if _, endpoint := splitBase(strings.TrimSuffix(path, "/")); endpoint != "" && x.surface == "" {
+		x.speak(surfaceBelow(prefixV1 + endpoint))
+	}
+	return noRoute(string(x.Method()), path)
+}
+
 // noRoute tells a client that its path leads nowhere, what there is, and what is probably wrong with the base URL that it was given.
 func noRoute(method, path string) *fault.Fault {
 	message := fmt.Sprintf("%s %s does not exist.", shown(method), shown(path))
@@ -28,11 +36,12 @@ func shown(text string) string {
 
 // routes are those of clients.
 func routes() []string {
-	list := make([]string, 0, len(operations)+1)
+	list := make([]string, 0, len(operations))
 	for i := range operations {
-		list = append(list, "POST "+operations[i].path)
+		method, _, _ := strings.Cut(operations[i].methods, ",")
+		list = append(list, method+" "+operations[i].path)
 	}
-	return append(list, "GET "+pathModels, "GET "+pathModels+"/{id}")
+	return list
 }
 
 // baseHint says what is wrong with the base URL of a client that appended a known endpoint to it; "" when that is not what happened.
@@ -58,6 +67,9 @@ func baseHint(path string) string {
 func splitBase(path string) (base, endpoint string) {
 	for i := range operations {
 		name := strings.TrimPrefix(operations[i].path, prefixV1)
+		if strings.Contains(name, id) {
+			continue
+		}
 		if before, ok := strings.CutSuffix(path, "/"+name); ok && len(name) > len(endpoint) {
 			base, endpoint = before, name
 		}

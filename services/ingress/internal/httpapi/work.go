@@ -24,7 +24,7 @@ const (
 )
 
 // work hands a request to the pipeline and gives back its answer.
-func (a *API) work(x *exchange, op *operation, principal string) error {
+func (a *API) work(x *exchange, op *operation) error {
 	body, err := upload.Read(x.RequestCtx, a.MaxBody)
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func (a *API) work(x *exchange, op *operation, principal string) error {
 		upload.Release(body)
 		return err
 	}
-	req.Principal, x.model = principal, req.Model
+	req.Principal, x.model = x.principal, req.Model
 	ctx, span := a.startSpan(x, op, req)
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
 	if req.Stream && a.PingAfter > 0 {
@@ -61,7 +61,7 @@ func (a *API) work(x *exchange, op *operation, principal string) error {
 
 // envelope checks the body and describes the request to the pipeline.
 func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Request, error) {
-	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Operation: op.operation, Surface: op.surface}
+	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Operation: op.asks, Surface: op.surface}
 	if err := op.scan(body, req); err != nil {
 		if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 			return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}

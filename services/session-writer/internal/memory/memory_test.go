@@ -63,7 +63,7 @@ func (b *bundle) turn(t *testing.T, rid, question, answer string) {
 	t.Helper()
 	ask := store.Ask{Session: "s", Request: rid, Principal: contract.PrincipalAnonymous, At: time.Now()}
 	err := b.db.BeginTurn(t.Context(), ask, func([]store.Message) []store.Message {
-		return []store.Message{store.NewMessage(message("user", question))}
+		return []store.Message{store.NewMessage(contract.Message{Body: message("user", question)})}
 	})
 	require.NoError(t, err)
 	require.NoError(t, b.db.ApplyTurns(t.Context(), []contract.Turn{{
@@ -224,7 +224,7 @@ func TestConversation(t *testing.T) {
 		`{"role":"user","content":"` + same + `first one"}`, `{"role":"user","content":"` + same + `second one"}`, `{"role":"user","content":"` + same + `first one"}`, `{"role":"assistant","content":"` + same + `third"}`,
 		`{"role":"user","content":"  "}`, `{"role":"user"}`,
 	} {
-		list = append(list, store.NewMessage([]byte(body)))
+		list = append(list, store.NewMessage(contract.Message{Body: []byte(body)}))
 	}
 	require.Equal(t, "User: earlier\n\nUser: look\n[image]\n[input_audio]\n\nAssistant: [calls f {\"a\":1}]\n\nTool: result\n\nSystem: rule\n\nAssistant: no\n\nUser: "+same+
 		"first one\n\nUser: 나다second one\n\nAssistant: "+same+"third", conversation("User: earlier", list))

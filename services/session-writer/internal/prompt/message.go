@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"strings"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -16,28 +17,40 @@ const (
 
 // message is a message with what tells it from others.
 type message struct {
-	raw     []byte
-	sent    []byte // in its place, nil = raw
-	role    string
-	key     uint64 // equal for messages that say the same
-	calls   bool   // it calls tools
-	summary bool
+	contract.Message
+
+	original *original // that it is a part of; nil = there is none that the request could have
+	sent     []byte    // in its place, nil = itself
+	role     string
+	key      uint64 // equal for messages that say the same
+	calls    bool   // it calls tools
+	summary  bool
 }
 
-// out is what is sent of a message.
-func (m *message) out() []byte {
-	if m.sent != nil {
-		return m.sent
+// original is a message as the surface of the request has it, which may be several here.
+type original struct{ messages int }
+
+// of tells messages that follow one another which original they are parts of.
+func of(list []contract.Message) []*original {
+	all := make([]*original, len(list))
+	for i := range list {
+		switch m := &list[i]; {
+		case m.Original != nil:
+			all[i] = &original{messages: 1}
+		case m.Within && i > 0 && all[i-1] != nil:
+			all[i] = all[i-1]
+			all[i].messages++
+		}
 	}
-	return m.raw
+	return all
 }
 
 var seed = maphash.MakeSeed()
 
 // newMessage reads a message. Clients send back what they keep of an answer, so that only what it says counts: role, text without white space around
 // it, other parts, and calls, but not members that nobody has to send back, such as reasoning.
-func newMessage(raw []byte) message {
-	m := message{raw: raw}
+func newMessage(from contract.Message) message {
+	m, raw := message{Message: from}, from.Body
 	var h maphash.Hash
 	h.SetSeed(seed)
 	field := func(name byte, text string) {

@@ -3,58 +3,59 @@
 package prompt
 
 import (
-	"hydrallm/shared/openai"
-	"hydrallm/shared/openai/rawjson"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/surface"
 )
 
 // Message is a message of the history.
 type Message struct {
-	Body    []byte // valid JSON, an object
-	Sent    []byte // what is sent in its place; nil = Body
-	Summary bool   // it stands for older messages
+	contract.Message
+
+	Surface contract.Surface // that it came over
+	Sent    []byte           // what is sent in its place, in the hub; nil = itself
+	Summary bool             // it stands for older messages
 }
 
 // Prompt is what becomes of a request.
 type Prompt struct {
-	Body  []byte   // with the history; nil when there is none to add
-	Fresh [][]byte // the messages that the session does not know yet and that belong to its turn
+	Body  []byte             // with the history; nil when there is none to add
+	Fresh []contract.Message // the messages that the session does not know yet and that belong to its turn
 }
 
 // Request is the conversation that a client sent. It aliases the body.
 type Request struct {
-	scan    *openai.Request
-	leading [][]byte // system messages before everything else
-	turns   []entry  // the other messages
-	last    [][]byte // system messages behind them
+	surface contract.Surface
+	form    surface.Form
+	body    []byte
+	leading []message // system messages before everything else
+	turns   []entry   // the other messages
+	last    []message // system messages behind them
 }
 
 // entry is a message of a request that is no system message.
 type entry struct {
 	message
-	before [][]byte // system messages right before it
+
+	before []message // system messages right before it
 }
 
-// Read reads a Chat Completions request. The error is an *openai.RequestError.
-func Read(body []byte) (*Request, error) {
-	scan, err := openai.ScanRequest(body)
+// Read reads the body of a request that came over a surface. The error is an *openai.RequestError.
+func Read(s contract.Surface, body []byte) (*Request, error) {
+	r := &Request{surface: s, form: surface.FormOf(s), body: body}
+	list, err := r.form.Messages(body)
 	if err != nil {
 		return nil, err
 	}
-	r := &Request{scan: scan}
-	if scan.Messages.IsZero() {
-		raw := append(append([]byte(`{"role":"user","content":`), scan.Prompt.Of(body)...), '}') // R-025
-		r.turns = []entry{{message: newMessage(raw)}}
-		return r, nil
-	}
-	array := scan.Messages.Of(body)
-	var system [][]byte
-	for span := range rawjson.Elements(array) {
-		m := newMessage(span.Of(array))
+	originals := of(list)
+	var system []message
+	for i := range list {
+		m := newMessage(list[i])
+		m.original = originals[i]
 		switch {
 		case m.role == roleSystem && len(r.turns) == 0:
-			r.leading = append(r.leading, m.raw)
+			r.leading = append(r.leading, m)
 		case m.role == roleSystem:
-			system = append(system, m.raw)
+			system = append(system, m)
 		default:
 			r.turns = append(r.turns, entry{m, system})
 			system = nil
@@ -67,11 +68,7 @@ func Read(body []byte) (*Request, error) {
 // Assemble puts the history before the messages of the request, without what the client sent again of it, and says which messages are new. System
 // messages of the client stay before the history, its last message stays last.
 func (r *Request) Assemble(history []Message) Prompt {
-	stored := make([]message, len(history))
-	for i, h := range history {
-		stored[i] = newMessage(h.Body)
-		stored[i].summary, stored[i].sent = h.Summary, h.Sent
-	}
+	stored := r.stored(history)
 	var m merger
 	if n := len(r.turns); n > 0 {
 		m.merge(stored, r.turns[:n-1])
@@ -86,9 +83,26 @@ func (r *Request) Assemble(history []Message) Prompt {
 	return p
 }
 
+// stored reads the history. Of messages that came over another surface only what the hub has of them can be sent.
+func (r *Request) stored(history []Message) []message {
+	own := make([]contract.Message, len(history))
+	for i, h := range history {
+		if own[i] = h.Message; h.Surface != r.surface || h.Sent != nil {
+			own[i].Original, own[i].Within = nil, false
+		}
+	}
+	originals := of(own)
+	stored := make([]message, len(history))
+	for i, h := range history {
+		stored[i] = newMessage(own[i])
+		stored[i].original, stored[i].summary, stored[i].sent = originals[i], h.Summary, h.Sent
+	}
+	return stored
+}
+
 // fresh gives what a turn is stored with: the last words of the user and what follows them, or the results of tools (R-304, C-33). What the client says in the
 // name of the model, for it to go on from there, is no part of that.
-func fresh(entries []entry) (list [][]byte) {
+func fresh(entries []entry) (list []contract.Message) {
 	end := len(entries)
 	for end > 1 && entries[end-1].role == roleAssistant && !entries[end-1].calls {
 		end--
@@ -101,45 +115,60 @@ func fresh(entries []entry) (list [][]byte) {
 		begin--
 	}
 	for _, e := range entries[begin:end] {
-		list = append(list, e.raw)
+		list = append(list, e.Message)
 	}
 	return list
 }
 
 // write gives the body with other messages.
 func (r *Request) write(out []piece) []byte {
-	body := r.scan.Body()
-	array := make([]byte, 0, 2*len(body))
-	array = append(array, '[')
-	add := func(raw []byte) {
-		if len(array) > 1 {
-			array = append(array, ',')
+	list := make([]*message, 0, len(r.leading)+len(out)+len(r.last))
+	add := func(system []message) {
+		for i := range system {
+			list = append(list, &system[i])
 		}
-		array = append(array, raw...)
 	}
-	for _, raw := range r.leading {
-		add(raw)
-	}
+	add(r.leading)
 	for _, p := range out { // they belong to messages that the history has
 		if p.entry != nil && p.stored != nil {
-			for _, raw := range p.entry.before {
-				add(raw)
-			}
+			add(p.entry.before)
 		}
 	}
 	for _, p := range out {
-		if p.stored != nil {
-			add(p.stored.out())
-			continue
+		switch {
+		case p.stored == nil:
+			add(p.entry.before)
+			list = append(list, &p.entry.message)
+		case p.entry != nil && p.entry.original != nil && p.stored.original == nil && p.stored.sent == nil: // the client has more of it
+			list = append(list, &p.entry.message)
+		default:
+			list = append(list, p.stored)
 		}
-		for _, raw := range p.entry.before {
-			add(raw)
+	}
+	add(r.last)
+	return r.form.WithMessages(r.body, sent(list))
+}
+
+// sent gives messages as they are to be written. An original is written only where all parts of it stand together.
+func sent(list []*message) []contract.Message {
+	out := make([]contract.Message, len(list))
+	for i := 0; i < len(list); {
+		n := 1
+		for i+n < len(list) && list[i].original != nil && list[i+n].original == list[i].original {
+			n++
 		}
-		add(p.entry.raw)
+		whole := list[i].original != nil && n == list[i].original.messages
+		for k, m := range list[i : i+n] {
+			switch o := &out[i+k]; {
+			case m.sent != nil:
+				o.Body = m.sent
+			case whole:
+				*o = m.Message
+			default:
+				o.Body = m.Body
+			}
+		}
+		i += n
 	}
-	for _, raw := range r.last {
-		add(raw)
-	}
-	array = append(array, ']')
-	return rawjson.AppendSet(make([]byte, 0, len(body)+len(array)), body, "messages", array)
+	return out
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/session-writer/internal/prompt"
+	"hydrallm/shared/contract"
 )
 
 // talk makes messages of a shorthand: "u" the user, "a" the assistant, "s" the system, "t" a tool result, "c" a call, "S" a summary; then what is said.
@@ -24,7 +25,7 @@ func talk(line string) (messages []prompt.Message) {
 		case 't':
 			body = fmt.Sprintf(`{"role":"tool","tool_call_id":%q,"content":"r"}`, text)
 		}
-		messages = append(messages, prompt.Message{Body: []byte(body), Summary: word[0] == 'S'})
+		messages = append(messages, prompt.Message{Message: contract.Message{Body: []byte(body)}, Surface: contract.SurfaceChat, Summary: word[0] == 'S'})
 	}
 	return messages
 }
@@ -39,12 +40,12 @@ func array(messages []prompt.Message) string {
 
 func assemble(t *testing.T, history []prompt.Message, body string) (whole string, fresh string) {
 	t.Helper()
-	r, err := prompt.Read([]byte(body))
+	r, err := prompt.Read(contract.SurfaceChat, []byte(body))
 	require.NoError(t, err)
 	p := r.Assemble(history)
 	parts := make([]string, len(p.Fresh))
 	for i, m := range p.Fresh {
-		parts[i] = string(m)
+		parts[i] = string(m.Body)
 	}
 	if p.Body == nil {
 		require.Empty(t, history)
@@ -106,10 +107,10 @@ func TestWhatIsTheSameMessage(t *testing.T) {
 	for _, sent := range []string{
 		stored, `{"role":"assistant","content":"The <b> 1.0"}`, `{"content":"The \u003cb> 1.0","role":"assistant"}`, `{"role":"assistant","content":[{"type":"text","text":"The <b> 1.0"}]}`,
 	} {
-		whole, _ := assemble(t, []prompt.Message{talk("u1")[0], {Body: []byte(stored)}}, `{"a":1.0, "messages" : [`+array(talk("u1"))[1:]+`}`)
+		whole, _ := assemble(t, []prompt.Message{talk("u1")[0], {Message: contract.Message{Body: []byte(stored)}}}, `{"a":1.0, "messages" : [`+array(talk("u1"))[1:]+`}`)
 		require.Equal(t, `{"a":1.0, "messages" : [`+string(talk("u1")[0].Body)+","+stored+","+string(talk("u1")[0].Body)+`]}`, whole, "only the messages change")
 		body := `{"messages":[{"role":"user","content":"1"},` + sent + `,{"role":"user","content":"2"}]}`
-		whole, _ = assemble(t, []prompt.Message{talk("u1")[0], {Body: []byte(stored)}}, body)
+		whole, _ = assemble(t, []prompt.Message{talk("u1")[0], {Message: contract.Message{Body: []byte(stored)}}}, body)
 		require.Equal(t, `{"messages":[{"role":"user","content":"1"},`+stored+`,{"role":"user","content":"2"}]}`, whole)
 	}
 	for _, sent := range []string{
@@ -117,7 +118,7 @@ func TestWhatIsTheSameMessage(t *testing.T) {
 		`{"role":"assistant","content":"The <b> 1.0","tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]}`,
 		`{"role":"assistant","content":[{"type":"text","text":"The <b> 1.0"},{"type":"image_url","image_url":{"url":"data:,"}}]}`,
 	} {
-		whole, _ := assemble(t, []prompt.Message{talk("u1")[0], {Body: []byte(stored)}}, `{"messages":[{"role":"user","content":"1"},`+sent+`,{"role":"user","content":"2"}]}`)
+		whole, _ := assemble(t, []prompt.Message{talk("u1")[0], {Message: contract.Message{Body: []byte(stored)}}}, `{"messages":[{"role":"user","content":"1"},`+sent+`,{"role":"user","content":"2"}]}`)
 		require.Contains(t, whole, stored)
 		require.Contains(t, whole, sent)
 	}
@@ -129,13 +130,13 @@ func TestPrompts(t *testing.T) {
 	for _, body := range []string{`{"prompt":"q\u00e9"}`, `{"messages":[],"prompt":"q\u00e9"}`, `{"messages":null,"prompt":"q\u00e9"}`} {
 		whole, fresh := assemble(t, talk("u1 a1"), body)
 		require.Equal(t, `[{"role":"user","content":"q\u00e9"}]`, fresh)
-		r, err := prompt.Read([]byte(whole))
+		r, err := prompt.Read(contract.SurfaceChat, []byte(whole))
 		require.NoError(t, err)
 		again := r.Assemble(nil)
 		require.Len(t, again.Fresh, 1)
 		require.Contains(t, whole, `"messages":[{"role":"user","content":"1"},{"role":"assistant","content":"1"},{"role":"user","content":"q\u00e9"}]`)
 	}
-	_, err := prompt.Read([]byte(`{}`))
+	_, err := prompt.Read(contract.SurfaceChat, []byte(`{}`))
 	require.Error(t, err)
 }
 
@@ -159,13 +160,13 @@ func FuzzAssemble(f *testing.F) {
 		if len(request) == 0 || len(history) == 0 {
 			return
 		}
-		r, err := prompt.Read([]byte(`{"messages":` + array(request) + `}`))
+		r, err := prompt.Read(contract.SurfaceChat, []byte(`{"messages":`+array(request)+`}`))
 		if err != nil {
 			return
 		}
 		p := r.Assemble(history)
 		whole := string(p.Body)
-		if _, err := prompt.Read(p.Body); err != nil {
+		if _, err := prompt.Read(contract.SurfaceChat, p.Body); err != nil {
 			t.Fatalf("%s: %v", whole, err)
 		}
 		at := 0
@@ -192,7 +193,7 @@ func BenchmarkAssemble(b *testing.B) {
 	body := []byte(`{"messages":` + array(talk(strings.Join(words, " ")+" unew")) + `}`)
 	b.ReportAllocs()
 	for b.Loop() {
-		r, err := prompt.Read(body)
+		r, err := prompt.Read(contract.SurfaceChat, body)
 		if err != nil {
 			b.Fatal(err)
 		}

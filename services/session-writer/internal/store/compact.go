@@ -10,6 +10,7 @@ import (
 
 	"github.com/jmoiron/sqlx"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -196,7 +197,7 @@ func (s *Store) putSummary(ctx context.Context, tx *sqlx.Tx, session string, sum
 	if err != nil {
 		return err
 	}
-	m, at := NewMessage(sum.Body), time.Now()
+	m, at := NewMessage(contract.Message{Body: sum.Body}), time.Now()
 	m.State, m.Turn = stateSummary, summaryTurn
 	id, err := s.insertMessage(ctx, tx, session, "", at, m)
 	if err != nil {

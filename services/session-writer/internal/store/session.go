@@ -45,6 +45,9 @@ type Message struct {
 	Original string `db:"original"` // as that surface has it, "" if that is the same
 }
 
+// Message gives the message itself.
+func (m *Message) Message() contract.Message { return contract.ReadMessage(m.Body, m.Original) }
+
 // Summary says whether the message stands for older ones.
 func (m *Message) Summary() bool { return m.State == stateSummary }
 

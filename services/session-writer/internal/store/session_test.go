@@ -35,7 +35,7 @@ func asked(t *testing.T, s *Store, principal, session, rid, text string, pending
 		for _, m := range history {
 			bodies = append(bodies, m.Body)
 		}
-		return []Message{NewMessage([]byte(user(text)))}
+		return []Message{NewMessage(contract.Message{Body: []byte(user(text))})}
 	})
 	return bodies, err
 }

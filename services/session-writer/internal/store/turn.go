@@ -80,7 +80,7 @@ func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) er
 	if err != nil || !saved || len(t.Messages) == 0 {
 		return err
 	}
-	m := newMessage(t.Messages[0])
+	m := NewMessage(t.Message(0))
 	m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn, answerPlace, stateDone, string(t.Surface)
 	if t.Kind != contract.TurnAnswered {
 		m.State = statePartial
@@ -141,8 +141,8 @@ func (s *Store) applyQuestion(ctx context.Context, tx *sqlx.Tx, t *contract.Turn
 		return err
 	}
 	messages := make([]Message, len(t.Messages))
-	for i, body := range t.Messages {
-		messages[i] = newMessage(body)
+	for i := range t.Messages {
+		messages[i] = NewMessage(t.Message(i))
 	}
 	if row.Title == "" {
 		row.Title = titleOf(messages)
@@ -150,17 +150,15 @@ func (s *Store) applyQuestion(ctx context.Context, tx *sqlx.Tx, t *contract.Turn
 	return s.saveQuestion(ctx, tx, row, question{request: t.RequestID, surface: t.Surface, at: at, turn: row.Turns + 1, messages: messages})
 }
 
-// newMessage reads role and size of a message.
-func newMessage(body string) Message {
-	raw := []byte(body)
-	if !rawjson.Valid(raw) || raw[0] != '{' { // a fact is no place for anything else
+// NewMessage makes a message to be saved: it reads role and size.
+func NewMessage(m contract.Message) Message {
+	if !rawjson.Valid(m.Body) || m.Body[0] != '{' { // a fact is no place for anything else
 		return Message{Role: "user", Body: `{"role":"user","content":""}`}
 	}
-	return Message{Role: rawjson.Text(rawjson.Get(raw, "role")), Tokens: count(openai.MessageTokens(raw)), Body: body}
+	return Message{
+		Role: rawjson.Text(rawjson.Get(m.Body, "role")), Tokens: count(openai.MessageTokens(m.Body)), Body: string(m.Body), Original: m.OriginalText(),
+	}
 }
-
-// NewMessage makes a message to be saved from its JSON, which is valid and an object.
-func NewMessage(body []byte) Message { return newMessage(string(body)) }
 
 // stepCost is the data of the part that every answer has (R-302).
 func stepCost(t *contract.Turn) string {

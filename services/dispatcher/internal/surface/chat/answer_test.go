@@ -132,5 +132,5 @@ func TestSurface(t *testing.T) {
 	require.Equal(t, ": hi\n\n", string(out.Append(nil, &answer.Chunk{Kind: answer.Comment, Raw: raw(": hi\n\n")})))
 	f := fault.New(fault.Failed, "no")
 	require.Equal(t, shared.ErrorsOf(contract.SurfaceChat).AppendEvent(nil, f), out.Fail(nil, f))
-	require.Equal(t, shared.ErrorsOf("").AppendBody(nil, f), s.Errors().AppendBody(nil, f))
+	require.Equal(t, shared.ErrorsOf("").AppendBody(nil, f, ""), s.Errors().AppendBody(nil, f, ""))
 }
