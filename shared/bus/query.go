@@ -100,7 +100,7 @@ func (s *Service) take(ctx context.Context, op string, handler QueryHandler, req
 	defer s.mu.Unlock()
 	if s.stopped {
 		<-s.free
-		s.respond(ctx, op, req, nil, fault.New(fault.Unavailable, "The "+s.cfg.Service+" service is stopping"))
+		s.passOn(ctx, op, req)
 		return
 	}
 	s.running.Go(func() {
@@ -137,6 +137,17 @@ func (s *Service) respond(ctx context.Context, op string, req micro.Request, ans
 	}
 }
 
+// headerStopping marks the answer of an instance to a query that it did not begin with, because it stops.
+const headerStopping = "Hydra-Stopping"
+
+// passOn has the asker ask again. The server has been told before that no more is to come here.
+func (s *Service) passOn(ctx context.Context, op string, req micro.Request) {
+	m := &nats.Msg{Subject: req.Reply(), Header: nats.Header{headerStopping: {"1"}}}
+	if err := s.bus.nc.PublishMsg(m); err != nil {
+		s.bus.log.WarnContext(ctx, "passing a query on", slog.String("op", op), slog.Any("error", err))
+	}
+}
+
 // Stop takes no more queries and waits for those under way; when ctx ends, their context does too.
 func (s *Service) Stop(ctx context.Context) error {
 	if s == nil {
@@ -155,7 +166,7 @@ func (s *Service) Stop(ctx context.Context) error {
 	return nil
 }
 
-// Query asks any instance of a service. The error is a *fault.Fault when the service refuses, ErrNoService when none runs.
+// Query asks any instance of a service; one that stops before it has begun to answer counts as not running. The error is a *fault.Fault when the service refuses, ErrNoService when none runs.
 func (b *Bus) Query(ctx context.Context, service, op string, question []byte) ([]byte, error) {
 	return b.query(ctx, subject.Query(service, op), question)
 }
@@ -171,6 +182,9 @@ func (b *Bus) query(ctx context.Context, subj string, question []byte) (answer [
 	request := &nats.Msg{Subject: subj, Data: question, Header: nats.Header{}}
 	traceContext.Inject(ctx, propagation.HeaderCarrier(request.Header))
 	m, err := b.nc.RequestMsgWithContext(ctx, request)
+	for err == nil && m.Header.Get(headerStopping) != "" {
+		m, err = b.nc.RequestMsgWithContext(ctx, request)
+	}
 	if errors.Is(err, nats.ErrNoResponders) {
 		return nil, fmt.Errorf("querying %s: %w", subj, ErrNoService)
 	}

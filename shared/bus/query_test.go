@@ -9,8 +9,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/natstest"
 )
 
 // serve answers queries until the end of the test.
@@ -130,6 +132,44 @@ func TestQueriesAtTheSameTime(t *testing.T) {
 	require.NoError(t, s.Stop(t.Context()))
 	_, err := b.Query(t.Context(), "svc", "wait", nil)
 	require.ErrorIs(t, err, bus.ErrNoService)
+}
+
+// an instance that stops refuses no query; another one answers it, and when there is none the service is not running.
+func TestQueriesWhileInstancesStop(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	b := bustest.Connect(t, server)
+	handlers := map[string]bus.QueryHandler{"who": func(context.Context, []byte) ([]byte, error) { return nil, nil }}
+	serve(t, b, "stays", handlers)
+	over := make(chan struct{})
+	var asking sync.WaitGroup
+	for range 4 {
+		asking.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if _, err := b.Query(t.Context(), "svc", "who", nil); err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := b.QueryInstance(t.Context(), "svc", "goes", "who", nil); err != nil && !errors.Is(err, bus.ErrNoService) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	other := bustest.Connect(t, server)
+	for range 200 {
+		s, err := other.Serve(t.Context(), bus.QueryConfig{Service: "svc", Instance: "goes", Handlers: handlers})
+		require.NoError(t, err)
+		require.NoError(t, s.Stop(t.Context()))
+	}
+	close(over)
+	asking.Wait()
 }
 
 // More queries than may run at the same time wait for their turn.
