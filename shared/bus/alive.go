@@ -115,8 +115,17 @@ func (c *Consumer) heard(ingress string, l *listener, signs []contract.Sign, err
 
 // queued tells the ingress that a request waits for the stage at the front of its slip.
 func (b *Bus) queued(req *contract.Request) {
-	s := contract.Sign{Position: contract.Position{Stage: req.Slip.Here()}, RequestID: req.ID}
-	if err := b.nc.Publish(subject.Alive(req.Ingress), contract.AppendSigns(nil, b.id, s)); err != nil {
-		b.log.Debug("telling where a request waits", slog.String("rid", req.ID), slog.Any("error", err))
+	b.tell(subject.Alive(req.Ingress), contract.Sign{Position: contract.Position{Stage: req.Slip.Here()}, RequestID: req.ID})
+}
+
+// handedBack tells the ingress that the message of w comes back although nothing is wrong with it or with its worker. It goes out before that
+// of the server, on the same connection, so that the ingress knows when the next worker asks.
+func (b *Bus) handedBack(w *Work) {
+	b.tell(subject.HandBack(w.Request.Ingress), contract.Sign{Position: w.position(), RequestID: w.Request.ID})
+}
+
+func (b *Bus) tell(subj string, s contract.Sign) {
+	if err := b.nc.Publish(subj, contract.AppendSigns(nil, b.id, s)); err != nil {
+		b.log.Debug("telling where a request waits", slog.String("rid", s.RequestID), slog.Any("error", err))
 	}
 }

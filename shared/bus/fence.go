@@ -95,6 +95,8 @@ type Owner interface {
 	Fence(q contract.FenceQuestion) contract.FenceAnswer
 	// Alive takes in that a worker has a request, and says whether somebody waits for it.
 	Alive(worker string, s contract.Sign) (wanted bool)
+	// HandedBack takes in that a worker which stops gave a request back.
+	HandedBack(s contract.Sign)
 }
 
 // ServeOwner answers workers that ask about the requests of an ingress, or report on them.
@@ -102,7 +104,10 @@ func (b *Bus) ServeOwner(ingress string, o Owner) (*Subscription, error) {
 	var s Subscription
 	for subj, handle := range map[string]nats.MsgHandler{
 		subject.Fence(ingress): func(m *nats.Msg) { b.answerFence(o, m) },
-		subject.Alive(ingress): func(m *nats.Msg) { b.takeSigns(o, m) },
+		subject.Alive(ingress): func(m *nats.Msg) { b.takeSigns(m, o.Alive) },
+		subject.HandBack(ingress): func(m *nats.Msg) {
+			b.takeSigns(m, func(_ string, s contract.Sign) bool { o.HandedBack(s); return true })
+		},
 	} {
 		sub, err := b.nc.Subscribe(subj, handle)
 		if err != nil {
@@ -131,7 +136,7 @@ func (b *Bus) answerFence(o Owner, m *nats.Msg) {
 	}
 }
 
-func (b *Bus) takeSigns(o Owner, m *nats.Msg) {
+func (b *Bus) takeSigns(m *nats.Msg, take func(worker string, s contract.Sign) (wanted bool)) {
 	worker, signs, err := contract.Signs(m.Data)
 	if err != nil {
 		b.log.Warn("reading signs of life", slog.Any("error", err))
@@ -143,7 +148,7 @@ func (b *Bus) takeSigns(o Owner, m *nats.Msg) {
 			b.log.Warn("reading signs of life", slog.Any("error", err))
 			break
 		}
-		if !o.Alive(worker, s) {
+		if !take(worker, s) {
 			unwanted = append(unwanted, s.RequestID)
 		}
 	}

@@ -305,6 +305,45 @@ func TestUnwantedWorkIsCancelled(t *testing.T) {
 	}
 }
 
+// a request is handed back by workers that stop, with it in hand or before they have begun with it, and none of them counts as lost. One that fails
+// does.
+func TestHandedBackByStoppingWorkers(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	bustest.Own(t, b, "i1", bustest.Owner{})
+	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
+	stopped, cut := context.WithCancel(t.Context())
+	cut()
+	began := make(chan *bus.Work)
+	worker := func(settle func(context.Context, *bus.Work)) *bus.Consumer {
+		c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
+			began <- w
+			settle(ctx, w)
+		})
+		require.NoError(t, err)
+		return c
+	}
+	for range 8 {
+		c := worker(func(ctx context.Context, w *bus.Work) {
+			<-ctx.Done()
+			w.Retry(time.Millisecond)
+		})
+		require.Zero(t, await.Value(t, began).Lost)
+		require.Error(t, c.Stop(stopped))
+	}
+	failing := worker(func(_ context.Context, w *bus.Work) {
+		if w.Lost < 2 {
+			w.Retry(time.Millisecond)
+			return
+		}
+		w.Done()
+	})
+	for lost := range 3 {
+		require.Equal(t, lost, await.Value(t, began).Lost)
+	}
+	require.NoError(t, failing.Stop(t.Context()))
+}
+
 // unwilling is an ingress that awaits nothing.
 type unwilling struct{ bustest.Owner }
 

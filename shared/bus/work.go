@@ -68,9 +68,10 @@ type Work struct {
 	Request  *contract.Request
 	Body     []byte // valid until the work is settled, not to be changed
 	Delivery uint64 // delivery count, from 1; of a redelivery, as the ingress counts
-	Lost     int    // workers of this stage that had the request before
+	Lost     int    // workers of this stage that had the request before and did not hand it back because they stopped
 
 	bus     *Bus
+	stop    <-chan struct{} // closed when handlers are cut off
 	msg     *message
 	object  string // name of the body in the object store, "" for a body inside the message
 	begun   time.Time
@@ -88,9 +89,33 @@ func (w *Work) position() contract.Position {
 // Done says that the stage has finished with the message.
 func (w *Work) Done() { w.settle(jetstream.Msg.Ack) }
 
-// Retry hands the message back for another delivery after delay.
+// Retry hands the message back for another delivery after delay. It counts as lost for the next worker, unless this one was told to stop.
 func (w *Work) Retry(delay time.Duration) {
-	w.settle(func(m jetstream.Msg) error { return m.NakWithDelay(delay) })
+	w.settle(func(m jetstream.Msg) error {
+		if w.granted.Load() && w.stopped() {
+			w.bus.handedBack(w)
+		}
+		return m.NakWithDelay(delay)
+	})
+}
+
+func (w *Work) stopped() bool {
+	select {
+	case <-w.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// giveBack hands back a message that nobody has begun with; without it the server would wait for AckWait.
+func (w *Work) giveBack() {
+	w.settle(func(m jetstream.Msg) error {
+		if w.first {
+			w.bus.handedBack(w)
+		}
+		return m.Nak()
+	})
 }
 
 // Drop removes the message: nobody waits for its answer any more.
@@ -218,19 +243,19 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 
 // deliver takes in a message. It blocks while MaxInFlight requests are under way.
 func (c *Consumer) deliver(msg *message) {
-	if c.stopping.Load() {
-		_ = msg.settle(jetstream.Msg.Nak) // handed back; without it the server would wait for AckWait
-		return
-	}
 	w, err := c.open(msg)
 	if err != nil {
 		c.refuse(msg, err)
 		return
 	}
+	if c.stopping.Load() {
+		w.giveBack()
+		return
+	}
 	select {
 	case c.slots <- struct{}{}:
 	case <-c.ctx.Done():
-		_ = msg.settle(jetstream.Msg.Nak)
+		w.giveBack()
 		return
 	}
 	c.track(w)
@@ -278,7 +303,8 @@ func (c *Consumer) open(msg *message) (*Work, error) {
 		return nil, fmt.Errorf("reading the delivery count: %w", err)
 	}
 	return &Work{
-		Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, msg: msg, object: first(msg.Headers()[contract.HeaderBody]), begun: time.Now(),
+		Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, stop: c.ctx.Done(), msg: msg, object: first(msg.Headers()[contract.HeaderBody]),
+		begun: time.Now(),
 		first: meta.NumDelivered == 1 && c.bus.session.knows(meta.Timestamp),
 	}, nil
 }

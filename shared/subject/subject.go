@@ -73,6 +73,9 @@ func Fence(ingress string) string { return "hydra.v1.fence." + ingress }
 // Alive is where workers report which requests of an ingress they have.
 func Alive(ingress string) string { return "hydra.v1.alive." + ingress }
 
+// HandBack is where a worker that stops says which requests of an ingress it gives back.
+func HandBack(ingress string) string { return "hydra.v1.handback." + ingress }
+
 // Worker is where a worker is asked whether it has a request.
 func Worker(id string) string { return "hydra.v1.worker." + id }
 

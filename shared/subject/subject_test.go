@@ -18,6 +18,7 @@ func TestSubjects(t *testing.T) {
 		"cancel":       {subject.Cancel("r1"), "hydra.v1.cancel.r1"},
 		"credit":       {subject.Credit("r1"), "hydra.v1.credit.r1"},
 		"fence":        {subject.Fence("i1"), "hydra.v1.fence.i1"},
+		"hand back":    {subject.HandBack("i1"), "hydra.v1.handback.i1"},
 		"dead letters": {subject.Dead("analyzer"), "hydra.v1.dead.analyzer"},
 		"log":          {subject.Log("LLM_EXECUTION"), "hydra.v1.log.llm_execution"},
 		"query":        {subject.Query("session-writer", "stats"), "hydra.v1.query.session-writer.stats"},
@@ -63,6 +64,7 @@ func TestPatternsCoverTheirSubjects(t *testing.T) {
 		"credit":   {subject.Credit("r1"), subject.AllCredits},
 		"reply":    {subject.Reply("i1", "r1"), subject.Replies("i1")},
 		"no fence": {subject.Fence("i1"), ""},
+		"no stop":  {subject.HandBack("i1"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ package bustest
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -37,10 +38,39 @@ type Owner struct {
 // Own serves workers that ask about the requests of an ingress, until the end of the test.
 func Own(tb testing.TB, b *bus.Bus, ingress string, o Owner) {
 	tb.Helper()
-	sub, err := b.ServeOwner(ingress, o)
+	sub, err := b.ServeOwner(ingress, &owner{Owner: o, back: map[string]int{}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, sub.Stop()) })
 }
+
+// owner is an Owner that remembers what was handed back, so that it is not counted as lost.
+type owner struct {
+	Owner
+
+	mu   sync.Mutex
+	back map[string]int // by request
+}
+
+// Fence implements bus.Owner.
+func (o *owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {
+	a := o.Owner.Fence(q)
+	if o.Decide == nil {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		a.Lost -= o.back[q.RequestID]
+	}
+	return a
+}
+
+// HandedBack implements bus.Owner.
+func (o *owner) HandedBack(s contract.Sign) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.back[s.RequestID]++
+}
+
+// HandedBack implements bus.Owner.
+func (Owner) HandedBack(contract.Sign) {}
 
 // Fence implements bus.Owner.
 func (o Owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {

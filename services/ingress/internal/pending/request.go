@@ -30,8 +30,9 @@ type Request struct {
 	changed sync.Cond // on mu: something is there for Head or Next
 
 	at      contract.Position      // how far the request has come; frames from before are ignored
-	runs    int                    // workers of this stage that are known to have had the request
+	runs    int                    // workers of this stage that are known to have had the request and did not give it back
 	worker  string                 // the one that has it, if it has shown itself
+	back    bool                   // it has given the request back
 	asked   contract.FenceQuestion // that was answered with this position
 	next    uint64                 // sequence number of the next frame of this position
 	head    []byte                 // nil until the answer is committed
@@ -209,7 +210,25 @@ func (r *Request) moveTo(at contract.Position) {
 	if at.Delivery > 0 {
 		r.runs++
 	}
-	r.at, r.next, r.worker, r.asked = at, 0, "", contract.FenceQuestion{}
+	r.at, r.next, r.worker, r.back, r.asked = at, 0, "", false, contract.FenceQuestion{}
+}
+
+// handedBack takes in that the worker of a position has given the request back because it stops: it waits for a worker again, and nothing was lost
+// . Word of a position from before comes too late. Of a first delivery it may be all that is heard.
+func (r *Request) handedBack(at contract.Position) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.err != nil || r.head != nil || r.back {
+		return
+	}
+	if at.Delivery == 1 && at.Compare(r.at) > 0 {
+		r.moveTo(at)
+	}
+	if at != r.at || at.Delivery == 0 {
+		return
+	}
+	r.runs--
+	r.back, r.heard, r.handedOn = true, false, true
 }
 
 // alive takes in that a worker has the request, and says whether it is awaited.
@@ -249,7 +268,7 @@ func (r *Request) fence(q contract.FenceQuestion, now time.Time, limits Limits) 
 	switch {
 	case r.err != nil || r.ended, q.At.Compare(contract.Position{Stage: r.at.Stage}) < 0:
 		return stop, nil // nobody waits, or a later stage has it
-	case began && r.head == nil && q == r.asked:
+	case began && r.head == nil && q == r.asked && !r.back:
 		return r.run(), nil
 	case began && r.mayLive(gone, now, limits):
 		return contract.FenceAnswer{Decision: contract.FenceWait, Worker: r.worker}, nil
@@ -262,7 +281,7 @@ func (r *Request) fence(q contract.FenceQuestion, now time.Time, limits Limits) 
 		next.Delivery = max(next.Delivery, r.at.Delivery+1)
 	}
 	r.moveTo(next)
-	if r.runs == 1 && q.At.Delivery > 1 {
+	if !began && q.At.Delivery > 1 {
 		r.runs++ // the first one did not show itself
 	}
 	r.heard, r.asked = true, q
@@ -278,10 +297,12 @@ func (r *Request) run() contract.FenceAnswer {
 // shown itself yet, counts as dead sooner.
 func (r *Request) mayLive(gone string, now time.Time, limits Limits) bool {
 	limit := limits.Silence
-	switch r.worker {
-	case "":
+	switch {
+	case r.back:
+		return false
+	case r.worker == "":
 		limit = limits.Lease
-	case gone:
+	case r.worker == gone:
 		return false
 	}
 	return r.heard || now.Sub(r.lastHeard) < limit

@@ -131,6 +131,13 @@ func (t *Table) Alive(worker string, s contract.Sign) (wanted bool) {
 	return r != nil && r.alive(worker, s.Position)
 }
 
+// HandedBack implements bus.Owner.
+func (t *Table) HandedBack(s contract.Sign) {
+	if r := t.find(s.RequestID); r != nil {
+		r.handedBack(s.Position)
+	}
+}
+
 // Fail ends r with err and tells whoever works on it to stop.
 func (t *Table) Fail(r *Request, err error) {
 	if r.fail(err) {

@@ -84,6 +84,9 @@ func busy(stage contract.Stage, delivery uint64) contract.Sign {
 	return contract.Sign{Position: contract.Position{Stage: stage, Delivery: delivery}, RequestID: "r"}
 }
 
+// back says that the first worker of a stage gave the request back.
+type back contract.Sign
+
 // queued says that the request waits for a stage.
 func queued(stage contract.Stage) contract.Sign { return busy(stage, 0) }
 
@@ -98,6 +101,8 @@ func (b *bench) take(events ...any) {
 			b.table.Deliver("r", e)
 		case contract.Sign:
 			b.table.Alive(first, e)
+		case back:
+			b.table.HandedBack(contract.Sign(e))
 		}
 	}
 }
@@ -217,27 +222,34 @@ func TestFence(t *testing.T) {
 		err    error // of the request afterwards
 	}{
 		"nothing came": {nil, long, question(2), mayRun(2, 1), nil},
-		"nothing came, and the server has forgotten":      {nil, long, question(1), mayRun(1, 0), nil},
-		"a worker is alive":                               {[]any{working()}, lately, question(2), wait(first), nil},
-		"a worker is alive and late":                      {[]any{working()}, long, question(2), wait(first), nil},
-		"a worker is alive, and the server has forgotten": {[]any{working()}, long, question(1), wait(first), nil},
-		"a worker is gone":                                {[]any{working()}, lately, without(question(2), first), mayRun(2, 1), nil},
-		"a worker is gone, and the server has forgotten":  {[]any{working()}, lately, without(question(1), first), mayRun(2, 1), nil},
-		"another worker is gone":                          {[]any{working()}, lately, without(question(2), "other"), wait(first), nil},
-		"a worker is silent":                              {[]any{working()}, longer, question(2), mayRun(2, 1), nil},
-		"a worker waits for the client":                   {[]any{head(1), working()}, long, question(2), wait(first), nil},
-		"a worker sends, but has not shown itself":        {[]any{head(1)}, lately, question(2), wait(""), nil},
-		"it did so before the lease was over":             {[]any{head(1)}, long, question(2), stop(1), pending.ErrDied},
-		"a worker that answered is gone":                  {[]any{head(1), working()}, lately, without(question(2), first), stop(1), pending.ErrDied},
-		"the answer is complete":                          {[]any{head(1), end(1, 1)}, lately, question(2), stop(1), nil},
-		"the answer has failed":                           {[]any{data(1, 0, "x")}, lately, question(2), stop(1), pending.ErrMalformed},
-		"an earlier stage was alive":                      {[]any{busy(contract.StageReceived, 3)}, lately, question(2), mayRun(2, 1), nil},
-		"it waits for this stage":                         {[]any{queued(contract.StageEnriched)}, lately, question(2), mayRun(2, 1), nil},
-		"of the stage before: a worker is alive":          {[]any{busy(contract.StageReceived, 1)}, lately, session(2), wait(first), nil},
-		"of the stage before: a worker is gone":           {[]any{busy(contract.StageReceived, 1)}, lately, without(session(2), first), mayRun(2, 1), nil},
-		"of the stage before: it is forwarded":            {[]any{queued(contract.StageEnriched)}, lately, session(2), stop(0), nil},
-		"of the stage before: a later stage has begun":    {[]any{working()}, longer, session(2), stop(1), nil},
-		"of the stage before: a later stage has answered": {[]any{head(1)}, long, session(2), stop(1), nil},
+		"nothing came, and the server has forgotten":       {nil, long, question(1), mayRun(1, 0), nil},
+		"a worker is alive":                                {[]any{working()}, lately, question(2), wait(first), nil},
+		"a worker is alive and late":                       {[]any{working()}, long, question(2), wait(first), nil},
+		"a worker is alive, and the server has forgotten":  {[]any{working()}, long, question(1), wait(first), nil},
+		"a worker is gone":                                 {[]any{working()}, lately, without(question(2), first), mayRun(2, 1), nil},
+		"a worker is gone, and the server has forgotten":   {[]any{working()}, lately, without(question(1), first), mayRun(2, 1), nil},
+		"another worker is gone":                           {[]any{working()}, lately, without(question(2), "other"), wait(first), nil},
+		"a worker is silent":                               {[]any{working()}, longer, question(2), mayRun(2, 1), nil},
+		"a worker waits for the client":                    {[]any{head(1), working()}, long, question(2), wait(first), nil},
+		"a worker sends, but has not shown itself":         {[]any{head(1)}, lately, question(2), wait(""), nil},
+		"it did so before the lease was over":              {[]any{head(1)}, long, question(2), stop(1), pending.ErrDied},
+		"a worker that answered is gone":                   {[]any{head(1), working()}, lately, without(question(2), first), stop(1), pending.ErrDied},
+		"the answer is complete":                           {[]any{head(1), end(1, 1)}, lately, question(2), stop(1), nil},
+		"the answer has failed":                            {[]any{data(1, 0, "x")}, lately, question(2), stop(1), pending.ErrMalformed},
+		"an earlier stage was alive":                       {[]any{busy(contract.StageReceived, 3)}, lately, question(2), mayRun(2, 1), nil},
+		"it waits for this stage":                          {[]any{queued(contract.StageEnriched)}, lately, question(2), mayRun(2, 1), nil},
+		"a worker has handed it back":                      {[]any{working(), back(working())}, lately, question(2), mayRun(2, 0), nil},
+		"it said so twice":                                 {[]any{working(), back(working()), back(working())}, lately, question(2), mayRun(2, 0), nil},
+		"it did so before anything was heard":              {[]any{back(working())}, lately, question(2), mayRun(2, 0), nil},
+		"it did so when a report was under way":            {[]any{back(working()), working()}, lately, question(2), mayRun(2, 0), nil},
+		"another one has it since":                         {[]any{busy(contract.StageEnriched, 2), back(working())}, lately, question(3), wait(first), nil},
+		"the one of the stage before handed it back":       {[]any{working(), back(busy(contract.StageReceived, 1))}, lately, question(2), wait(first), nil},
+		"a later one handed it back, and one is not known": {[]any{back(busy(contract.StageEnriched, 2))}, lately, question(3), mayRun(3, 1), nil},
+		"of the stage before: a worker is alive":           {[]any{busy(contract.StageReceived, 1)}, lately, session(2), wait(first), nil},
+		"of the stage before: a worker is gone":            {[]any{busy(contract.StageReceived, 1)}, lately, without(session(2), first), mayRun(2, 1), nil},
+		"of the stage before: it is forwarded":             {[]any{queued(contract.StageEnriched)}, lately, session(2), stop(0), nil},
+		"of the stage before: a later stage has begun":     {[]any{working()}, longer, session(2), stop(1), nil},
+		"of the stage before: a later stage has answered":  {[]any{head(1)}, long, session(2), stop(1), nil},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -287,6 +299,26 @@ func TestFenceExcludesOlder(t *testing.T) {
 	got, err := read(b.request)
 	require.NoError(t, err)
 	require.Equal(t, "new", got)
+}
+
+// what was handed back is not lost, however often; a worker that dies in between is.
+func TestHandedBackIsNotLost(t *testing.T) {
+	t.Parallel()
+	b := setup()
+	b.take(working())
+	for n := uint64(1); n < 9; n++ {
+		b.take(back(busy(contract.StageEnriched, n)))
+		require.Equal(t, mayRun(n+1, 0), b.table.Fence(question(n+1)))
+		require.True(t, b.table.Alive(first, busy(contract.StageEnriched, n+1)))
+	}
+	require.Equal(t, mayRun(10, 1), b.table.Fence(without(question(10), first)))
+	b.take(back(busy(contract.StageEnriched, 9)), back(busy(contract.StageEnriched, 10)))
+	require.Equal(t, mayRun(11, 1), b.table.Fence(question(11)))
+
+	b.take(head(11), back(busy(contract.StageEnriched, 11)), end(11, 1))
+	_, err := read(b.request)
+	require.NoError(t, err, "an answer that has begun is not given back")
+	b.table.HandedBack(contract.Sign{Position: at(1), RequestID: "unknown"})
 }
 
 // who reports on a request that nobody awaits is told so; one that has just ended needs no word.
