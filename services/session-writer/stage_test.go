@@ -5,9 +5,11 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,9 +39,28 @@ type pipe struct {
 
 // outcome is what the stage made of a request: another body for the dispatcher, or an answer for the client.
 type outcome struct {
-	request *contract.Request
+	request *contract.Request // nil for an answer
 	body    string
 	refused int // status
+}
+
+// refusal reads an answer for the client, which comes in one message.
+func refusal(msg []byte) (o outcome, err error) {
+	for f, err := range contract.Frames(bytes.Clone(msg)) {
+		switch {
+		case err != nil:
+			return o, err
+		case f.Kind == contract.FrameHead:
+			head, err := contract.ParseHead(f.Payload)
+			if err != nil {
+				return o, err
+			}
+			o.refused = head.Status
+		case f.Kind == contract.FrameData:
+			o.body += string(f.Payload)
+		}
+	}
+	return o, nil
 }
 
 func newPipe(t *testing.T, srv bus.InProcess) *pipe {
@@ -51,12 +72,11 @@ func newPipe(t *testing.T, srv bus.InProcess) *pipe {
 	})
 	require.NoError(t, err)
 	replies, err := p.bus.SubscribeReplies("i1", func(rid string, msg []byte) {
-		for f, err := range contract.Frames(bytes.Clone(msg)) {
-			if err == nil && f.Kind == contract.FrameHead {
-				head, _ := contract.ParseHead(f.Payload)
-				p.give(rid, outcome{refused: head.Status})
-			}
+		o, err := refusal(msg)
+		if err != nil {
+			t.Errorf("reply to request %s: %v", rid, err)
 		}
+		p.give(rid, o)
 	})
 	require.NoError(t, err)
 	bustest.Own(t, p.bus, "i1", bustest.Owner{})
@@ -86,6 +106,13 @@ func (p *pipe) give(rid string, o outcome) {
 // ask sends a request through the stage.
 func (p *pipe) ask(rid, session, body string, change ...func(*contract.Request)) outcome {
 	p.t.Helper()
+	o, err := p.try(rid, session, body, change...)
+	require.NoError(p.t, err)
+	return o
+}
+
+// try is ask for any goroutine.
+func (p *pipe) try(rid, session, body string, change ...func(*contract.Request)) (outcome, error) {
 	r := &contract.Request{
 		ID: rid, Ingress: "i1", Slip: contract.Slip{contract.StageSession, contract.StageEnriched}, Operation: contract.Chat, Surface: contract.SurfaceChat, Model: "m",
 		Principal: "k:1", SessionID: session, ReceivedAt: time.Now(), StartBy: time.Now().Add(testWait), QueueTimeout: testWait,
@@ -94,25 +121,70 @@ func (p *pipe) ask(rid, session, body string, change ...func(*contract.Request))
 	for _, fn := range change {
 		fn(r)
 	}
-	require.NoError(p.t, p.bus.PublishWork(p.t.Context(), r, []byte(body)))
+	if err := p.bus.PublishWork(p.t.Context(), r, []byte(body)); err != nil {
+		return outcome{}, err
+	}
 	select {
 	case o := <-p.waiting(rid):
-		return o
+		return o, nil
 	case <-time.After(testWait):
-		require.Fail(p.t, "nothing comes of request "+rid)
-		return outcome{}
+		return outcome{}, fmt.Errorf("nothing comes of request %s", rid)
 	}
 }
 
 // answer makes the fact of an answer, as the dispatcher does before it ends one.
 func (p *pipe) answer(o outcome, text string) {
 	p.t.Helper()
+	require.NotNil(p.t, o.request, "refused: %d %s", o.refused, o.body)
+	require.NoError(p.t, p.store(o, text))
+}
+
+// store is answer for any goroutine.
+func (p *pipe) store(o outcome, text string) error {
 	r := o.request
 	data, err := json.Marshal(contract.Turn{
 		Session: r.SessionID, RequestID: r.ID, Principal: r.Principal, Unsaved: r.NoHistory, Messages: []string{`{"role":"assistant","content":"` + text + `"}`}, At: time.Now(),
 	})
-	require.NoError(p.t, err)
-	require.NoError(p.t, p.bus.PublishFact(p.t.Context(), subject.Turn(r.SessionID, "answered"), r.ID+".answered", data))
+	if err != nil {
+		return err
+	}
+	return p.bus.PublishFact(p.t.Context(), subject.Turn(r.SessionID, "answered"), r.ID+".answered", data)
+}
+
+// converse has turns in a session and looks whether each sees those before it. began is told that one has begun, if it listens.
+func (p *pipe) converse(session string, turns int, began chan<- struct{}) error {
+	var want []string
+	for n := range turns {
+		rid := fmt.Sprintf("%s-%d", session, n)
+		select {
+		case began <- struct{}{}:
+		default:
+		}
+		o, err := p.try(rid, session, question("ask "+rid))
+		if err != nil {
+			return err
+		}
+		if o.request == nil || o.request.NoHistory {
+			return fmt.Errorf("request %s: status %d, body %s, request %+v", rid, o.refused, o.body, o.request)
+		}
+		var b struct{ Messages []struct{ Content string } }
+		if err := json.Unmarshal([]byte(o.body), &b); err != nil {
+			return err
+		}
+		want = append(want, "ask "+rid)
+		var got []string
+		for _, m := range b.Messages {
+			got = append(got, m.Content)
+		}
+		if !slices.Equal(want, got) {
+			return fmt.Errorf("request %s sees %q", rid, got)
+		}
+		if err := p.store(o, "answer "+rid); err != nil {
+			return err
+		}
+		want = append(want, "answer "+rid)
+	}
+	return nil
 }
 
 func question(text string) string {
@@ -185,45 +257,57 @@ func TestCompressedContext(t *testing.T) {
 	require.Equal(t, []string{long, "short answer", "plain"}, said(t, p.ask("r4", "s", question("plain"), func(r *contract.Request) { r.CompressContext = new(false) }).body))
 }
 
-// R-006: over two writers on one database, of which one is stopped in the middle of its work again and again, every turn sees the one before it.
+// R-006, R-670: over two writers on one database, of which one is stopped in the middle of its work again and again, every turn sees the one before it.
 func TestEveryTurnSeesTheOneBefore(t *testing.T) {
 	t.Parallel()
 	const sessions, turns = 4, 60
 	srv, database := natstest.Start(t), pgtest.New(t)
 	newWriter(t, srv, "w1", database)
 	p := newPipe(t, srv)
-	talking := make(chan struct{})
+	began, over := make(chan struct{}), make(chan struct{})
+	// kill runs a writer until a turn begins, and cuts off what it does then.
+	kill := func(id string) (last bool, err error) {
+		log := slog.New(slog.DiscardHandler)
+		b, err := bus.Connect(t.Context(), bus.Config{InProcess: srv, Name: id, Logger: log})
+		if err != nil {
+			return true, err
+		}
+		defer func() { err = errors.Join(err, b.Close(context.WithoutCancel(t.Context()))) }()
+		s, err := New(Config{ID: id, Database: database}, b, log, prometheus.NewRegistry())
+		if err != nil {
+			return true, err
+		}
+		if err := s.Start(t.Context()); err != nil {
+			return true, err
+		}
+		select {
+		case <-began:
+		case <-over:
+			return true, s.Stop(context.WithoutCancel(t.Context()))
+		}
+		now, cancel := context.WithCancel(t.Context())
+		cancel()
+		_ = s.Stop(now)
+		return false, nil
+	}
 	var killer, talkers sync.WaitGroup
 	killer.Go(func() {
-		for i, over := 0, false; !over; i++ {
-			s := newWriter(t, srv, fmt.Sprintf("w2-%d", i), database)
-			select {
-			case <-talking:
-				over = true
-			case <-time.After(150 * time.Millisecond):
+		for i, last := 0, false; !last; i++ {
+			var err error
+			if last, err = kill(fmt.Sprintf("w2-%d", i)); err != nil {
+				t.Error(err)
 			}
-			now, cancel := context.WithCancel(context.Background())
-			cancel()
-			_ = s.Stop(now) // cuts off what it does
 		}
 	})
 	for i := range sessions {
 		talkers.Go(func() {
-			session := fmt.Sprintf("s%d", i)
-			var want []string
-			for n := range turns {
-				rid := fmt.Sprintf("%s-%d", session, n)
-				want = append(want, "ask "+rid)
-				o := p.ask(rid, session, question("ask "+rid))
-				require.Equal(t, want, said(t, o.body))
-				require.False(t, o.request.NoHistory)
-				p.answer(o, "answer "+rid)
-				want = append(want, "answer "+rid)
+			if err := p.converse(fmt.Sprintf("s%d", i), turns, began); err != nil {
+				t.Error(err)
 			}
 		})
 	}
 	talkers.Wait()
-	close(talking)
+	close(over)
 	killer.Wait()
 	for i := range sessions {
 		page, err := query.GetMessages.Ask(t.Context(), p.bus, query.Messages{ID: fmt.Sprintf("s%d", i)})
