@@ -12,6 +12,7 @@ import (
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/services/dispatcher/internal/surface/chat"
+	"hydrallm/services/dispatcher/internal/surface/responses"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/telemetry"
@@ -23,7 +24,7 @@ func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, kno
 	metrics := execute.NewMetrics(reg)
 	metrics.Expect(channels(cfg.Gateway))
 	return &execute.Executor{
-		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}},
+		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}, contract.SurfaceResponses: responses.Surface{}},
 		Planner:  planner, Breakers: permits{breakers}, Secrets: known, Log: log,
 		Metrics: metrics, Health: &execute.Health{},
 		Limits: execute.Limits{

@@ -112,7 +112,7 @@ func TestRoutes(t *testing.T) {
 		"v1 itself":             {http.MethodGet, "/v1", 200, `"status":"online"`},
 		"v1 with a slash":       {http.MethodGet, "/v1/", 200, `"status":"online"`},
 		"v1, wrong method":      {http.MethodPost, "/v1", 405, "use GET"},
-		"responses":             {http.MethodPost, "/v1/responses", 404, "chat/completions"},
+		"responses":             {http.MethodPost, "/v1/responses", 400, "input"},
 		"messages":              {http.MethodPost, "/v1/messages", 404, "chat/completions"},
 		"chat, trailing slash":  {http.MethodPost, "/v1/chat/completions/", 200, answerJSON},
 		"chat, double slash":    {http.MethodPost, "/v1//chat/completions", 400, "invalid_path"},

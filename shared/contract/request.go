@@ -66,6 +66,13 @@ type Request struct {
 	CompressContext *bool // nil = the setting
 	NoHistory       bool  // the session has not been read, and the question not been saved: the database could not be had (R-501)
 	Web             Web
+
+	// Of requests for responses.
+	Store      bool   // the response is to be stored
+	Background bool   // it goes on without its client
+	Previous   string // id of the stored response that it goes on from; "" = none
+	References bool   // items of the input stand for items of stored responses
+	Inherited  int    // items at the begin of the input that are those of stored responses
 }
 
 // MaxName bounds a name that a client sends, such as that of a model or of a session, in bytes: they travel in message headers.
@@ -185,6 +192,11 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "has_search", r.Web.Search)
 	dst = appendText(dst, "web_fetch", r.Web.Fetch)
 	dst = appendGiven(dst, "auto_web_fetch", r.Web.Auto)
+	dst = appendTrue(dst, "store", r.Store)
+	dst = appendTrue(dst, "background", r.Background)
+	dst = appendText(dst, "previous", r.Previous)
+	dst = appendTrue(dst, "references", r.References)
+	dst = appendInt(dst, "inherited", int64(r.Inherited))
 	if d := r.Decision; d != nil {
 		dst = d.appendJSON(append(dst, `,"decision":`...))
 	}
@@ -332,6 +344,19 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readText(&r.Web.Fetch, value)
 	case "auto_web_fetch":
 		return readGiven(&r.Web.Auto, value)
+	case "store":
+		return readBool(&r.Store, value)
+	case "previous":
+		return readText(&r.Previous, value)
+	case "background":
+		return readBool(&r.Background, value)
+	case "references":
+		return readBool(&r.References, value)
+	case "inherited":
+		var n int64
+		ok := readInt(&n, value) && n >= 0 && n <= math.MaxInt32
+		r.Inherited = int(n)
+		return ok
 	case "decision":
 		r.Decision = &Decision{}
 		return r.Decision.read(value)

@@ -28,6 +28,10 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 			ID: "r2", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at,
 			Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 		},
+		"of a response": {
+			ID: "r3", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at, Surface: contract.SurfaceResponses,
+			Store: true, Background: true, Previous: "resp_1", References: true, Inherited: 7,
+		},
 	}
 	for name, want := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -71,6 +75,7 @@ func TestParseRequestRefuses(t *testing.T) {
 	for name, text := range map[string]string{
 		"queue timeout in words": `{"slip":["enriched"],"queue_ms":"1s"}`, "negative queue timeout": `{"slip":["enriched"],"queue_ms":-1}`,
 		"queue timeout without end": `{"slip":["enriched"],"queue_ms":9223372036854775807}`, "compress_context": `{"slip":["enriched"],"compress_context":null}`,
+		"inherited items": `{"slip":["enriched"],"inherited":-1}`,
 	} {
 		tests[name] = func(h map[string][]string) { h[contract.HeaderRequest] = []string{text} }
 	}

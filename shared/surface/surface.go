@@ -5,6 +5,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/surface/chat"
+	"hydrallm/shared/surface/responses"
 )
 
 // Errors writes errors as the clients of a surface expect them.
@@ -35,7 +36,9 @@ type Form interface {
 // FormOf gives that of a surface. An unknown one has Chat Completions'.
 func FormOf(s contract.Surface) Form {
 	switch s {
-	case contract.SurfaceChat, contract.SurfaceMessages, contract.SurfaceResponses, contract.SurfaceCompletions:
+	case contract.SurfaceResponses:
+		return responses.Form{}
+	case contract.SurfaceChat, contract.SurfaceMessages, contract.SurfaceCompletions:
 	}
 	return chat.Form{}
 }
@@ -43,7 +46,9 @@ func FormOf(s contract.Surface) Form {
 // ErrorsOf gives those of a surface. An unknown one has OpenAI's.
 func ErrorsOf(s contract.Surface) Errors {
 	switch s {
-	case contract.SurfaceChat, contract.SurfaceMessages, contract.SurfaceResponses, contract.SurfaceCompletions:
+	case contract.SurfaceResponses:
+		return responses.Errors{}
+	case contract.SurfaceChat, contract.SurfaceMessages, contract.SurfaceCompletions:
 	}
 	return chat.Errors{}
 }

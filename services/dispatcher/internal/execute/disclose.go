@@ -53,7 +53,9 @@ const autoModel = "auto"
 
 // options say how an answer to this request is repaired.
 func (a *attempt) options(o chat) stream.Options {
-	return stream.Options{Think: a.link.Channel.Think, Choices: o.request.Chat().Choices, Uniform: a.routed()}
+	return stream.Options{
+		Think: a.link.Channel.Think, Choices: o.request.Chat().Choices, Uniform: a.routed() || a.run.job.Request.Surface != contract.SurfaceChat,
+	}
 }
 
 // disclosure tells the client of a routed request who really answered: the model echoes what it sent, the usage has the facts (R-033, C-07).

@@ -40,7 +40,7 @@ func (e *Executor) read(j Job) (operation, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: %q", errNoSurface, j.Request.Surface)
 	}
-	req, err := s.Read(j.Body)
+	req, err := s.Read(j.Request, j.Body)
 	return chat{req}, err
 }
 

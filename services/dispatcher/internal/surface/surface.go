@@ -6,6 +6,7 @@ package surface
 import (
 	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/surface"
@@ -13,8 +14,9 @@ import (
 
 // Surface is a protocol. It is safe for concurrent use.
 type Surface interface {
-	// Read puts a client's body into the hub. The body must not change while the Request is in use. The error is an *openai.RequestError.
-	Read(body []byte) (Request, error)
+	// Read puts a client's body into the hub. Neither body nor envelope may change while the Request is in use. The error is an
+	// *openai.RequestError.
+	Read(envelope *contract.Request, body []byte) (Request, error)
 	// Errors writes errors before anything of an answer was sent.
 	Errors() surface.Errors
 }

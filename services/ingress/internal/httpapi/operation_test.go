@@ -44,6 +44,7 @@ func TestOperationsAreTraced(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ name, body string }{
 		"/v1/chat/completions": {"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		"/v1/responses":        {"chat", `{"model":"m","input":"hi"}`},
 		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
 	}
 	require.Len(t, slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return op.asks == "" }), len(tests))

@@ -14,7 +14,10 @@ import (
 
 // Paths.
 const (
-	pathModels  = "/v1/models"
+	pathModels = "/v1/models"
+
+	pathResponses = "/v1/responses"
+
 	pathV1      = "/v1"
 	prefixV1    = "/v1/"
 	prefixAdmin = "/v1/admin"

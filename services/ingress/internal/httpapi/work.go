@@ -79,6 +79,9 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 	if err := x.session(req); err != nil {
 		return nil, err
 	}
+	if err := a.stored(req); err != nil {
+		return nil, err
+	}
 	req.ReceivedAt = time.Now() // the body may have taken its time
 	req.QueueTimeout = a.QueueTimeout
 	req.StartBy = req.ReceivedAt.Add(a.QueueTimeout)

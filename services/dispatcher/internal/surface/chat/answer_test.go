@@ -122,9 +122,9 @@ func TestEnd(t *testing.T) {
 func TestSurface(t *testing.T) {
 	t.Parallel()
 	s := chat.Surface{}
-	_, err := s.Read([]byte(`{"messages":5}`))
+	_, err := s.Read(&contract.Request{}, []byte(`{"messages":5}`))
 	require.ErrorAs(t, err, new(*openai.RequestError))
-	req, err := s.Read([]byte(`{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`))
+	req, err := s.Read(&contract.Request{}, []byte(`{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":"hi"}]}`))
 	require.NoError(t, err)
 	require.True(t, req.Chat().Stream)
 	out := req.Answer(surface.Disclosure{})

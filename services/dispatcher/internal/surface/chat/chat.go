@@ -4,6 +4,7 @@ package chat
 
 import (
 	"hydrallm/services/dispatcher/internal/surface"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 	shared "hydrallm/shared/surface"
 	"hydrallm/shared/surface/chat"
@@ -15,7 +16,7 @@ type Surface struct{}
 var _ surface.Surface = Surface{}
 
 // Read scans the body.
-func (Surface) Read(body []byte) (surface.Request, error) {
+func (Surface) Read(_ *contract.Request, body []byte) (surface.Request, error) {
 	r, err := openai.ScanRequest(body)
 	if err != nil {
 		return nil, err
