@@ -12,6 +12,7 @@ import (
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/services/dispatcher/internal/surface/chat"
+	"hydrallm/services/dispatcher/internal/surface/messages"
 	"hydrallm/services/dispatcher/internal/surface/responses"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
@@ -24,8 +25,10 @@ func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, kno
 	metrics := execute.NewMetrics(reg)
 	metrics.Expect(channels(cfg.Gateway))
 	return &execute.Executor{
-		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}, contract.SurfaceResponses: responses.Surface{}},
-		Planner:  planner, Breakers: permits{breakers}, Secrets: known, Log: log,
+		Surfaces: map[contract.Surface]surface.Surface{
+			contract.SurfaceChat: chat.Surface{}, contract.SurfaceMessages: messages.Surface{}, contract.SurfaceResponses: responses.Surface{},
+		},
+		Planner: planner, Breakers: permits{breakers}, Secrets: known, Log: log,
 		Metrics: metrics, Health: &execute.Health{},
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, RoutedHeaders: r.RoutedTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,

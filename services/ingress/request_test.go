@@ -91,7 +91,7 @@ func TestBadBodies(t *testing.T) {
 	}
 }
 
-// R-020, R-021, R-023, URL-01, URL-05.
+// R-020, R-023, URL-01, URL-05.
 func TestRoutes(t *testing.T) {
 	t.Parallel()
 	g := setup(t, nil)
@@ -113,7 +113,7 @@ func TestRoutes(t *testing.T) {
 		"v1 with a slash":       {http.MethodGet, "/v1/", 200, `"status":"online"`},
 		"v1, wrong method":      {http.MethodPost, "/v1", 405, "use GET"},
 		"responses":             {http.MethodPost, "/v1/responses", 400, "input"},
-		"messages":              {http.MethodPost, "/v1/messages", 404, "chat/completions"},
+		"messages":              {http.MethodPost, "/v1/messages?beta=true", 200, answerJSON},
 		"chat, trailing slash":  {http.MethodPost, "/v1/chat/completions/", 200, answerJSON},
 		"chat, double slash":    {http.MethodPost, "/v1//chat/completions", 400, "invalid_path"},
 		"chat, with a query":    {http.MethodPost, "/v1/chat/completions?x=1", 200, answerJSON},

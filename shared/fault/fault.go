@@ -68,6 +68,7 @@ type Fault struct { //nolint:errname // the package says it
 	Code       string        `json:"code,omitempty"`        // machine-readable code; "" means the kind's name
 	HTTPStatus int           `json:"http_status,omitempty"` // of Refused: what the upstream said; 0 = the status of the kind
 	ErrorType  string        `json:"error_type,omitempty"`  // of Refused: what the upstream said; "" = the type of the kind
+	TooLong    bool          `json:"too_long,omitempty"`    // of Refused: the prompt exceeds the context of the model
 	RetryAfter time.Duration `json:"retry_after,omitempty"` // wait that makes sense before a retry, in nanoseconds; 0 = not stated
 	Cause      error         `json:"-"`                     // for the log
 }

@@ -31,6 +31,9 @@ func (r *requestScan) weigh(tokens int64) {
 	}
 }
 
+// Characters counts the code points that a valid JSON string stands for.
+func Characters(raw []byte) int64 { return characters(raw[1 : len(raw)-1]) }
+
 // characters counts the code points that the inner part of a valid JSON string stands for: all of its own, less what an escape is longer than
 // the character that it means.
 func characters(inner []byte) int64 {

@@ -35,16 +35,22 @@ const CodeAmbiguous = "ambiguous_parameter"
 // otherSpelling refuses the current member if its name is another spelling of one of the known ones. at is the path of the object, with a dot
 // at its end, or ""; # in it stands for message, the index of a message.
 func (r *requestScan) otherSpelling(known []string, at string, message int) {
-	name := r.s.Key()
+	if other := OtherSpelling(r.s.Key(), known); other != "" {
+		r.ambiguous(strings.Replace(at, "#", strconv.Itoa(message), 1), r.s.Key(), other)
+	}
+}
+
+// OtherSpelling gives the known name of which name is another spelling; "" = it is none.
+func OtherSpelling(name []byte, known []string) string {
 	if !unusual(name) {
-		return
+		return ""
 	}
 	for _, k := range known {
 		if bytes.EqualFold(name, []byte(k)) && string(name) != k {
-			r.ambiguous(strings.Replace(at, "#", strconv.Itoa(message), 1), name, k)
-			return
+			return k
 		}
 	}
+	return ""
 }
 
 func (r *requestScan) ambiguous(at string, name []byte, known string) {

@@ -5,6 +5,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/surface/chat"
+	"hydrallm/shared/surface/messages"
 	"hydrallm/shared/surface/responses"
 )
 
@@ -36,9 +37,11 @@ type Form interface {
 // FormOf gives that of a surface. An unknown one has Chat Completions'.
 func FormOf(s contract.Surface) Form {
 	switch s {
+	case contract.SurfaceMessages:
+		return messages.Form{}
 	case contract.SurfaceResponses:
 		return responses.Form{}
-	case contract.SurfaceChat, contract.SurfaceMessages, contract.SurfaceCompletions:
+	case contract.SurfaceChat, contract.SurfaceCompletions:
 	}
 	return chat.Form{}
 }
@@ -46,9 +49,11 @@ func FormOf(s contract.Surface) Form {
 // ErrorsOf gives those of a surface. An unknown one has OpenAI's.
 func ErrorsOf(s contract.Surface) Errors {
 	switch s {
+	case contract.SurfaceMessages:
+		return messages.Errors{}
 	case contract.SurfaceResponses:
 		return responses.Errors{}
-	case contract.SurfaceChat, contract.SurfaceMessages, contract.SurfaceCompletions:
+	case contract.SurfaceChat, contract.SurfaceCompletions:
 	}
 	return chat.Errors{}
 }

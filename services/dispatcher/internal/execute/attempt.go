@@ -83,7 +83,7 @@ func (a *attempt) lighten(v classify.Verdict) bool {
 	case l.Plain != nil && v.Names("stream_options", "include_usage"):
 		l.Patch, l.Plain = l.Plain, nil
 		plan.Refuses(l.Channel.Provider)
-	case a.effort && !l.NoEffort && !a.run.pinned() && v.Names("reasoning_effort", "reasoning effort", "thinking"):
+	case a.effort && !l.NoEffort && (!a.run.pinned() || a.run.job.Request.Surface == contract.SurfaceMessages) && v.Names("reasoning_effort", "reasoning effort", "thinking"):
 		l.NoEffort = true
 		plan.Lacks(l.Channel.Provider, l.Model, contract.FeatureThinking)
 	default:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"slices"
 	"time"
 
@@ -271,5 +272,6 @@ func (r *run) refusal(v classify.Verdict) error {
 	clean := r.exec.Secrets.Replace
 	return &fault.Fault{
 		Kind: fault.Refused, HTTPStatus: v.Status, Message: clean(v.Message), ErrorType: clean(v.Type), Code: clean(v.Code), Param: clean(v.Param),
+		TooLong: v.Class == classify.Size && v.Status == http.StatusBadRequest,
 	}
 }

@@ -32,6 +32,7 @@ const (
 // operations are all that there are. The first one with the path of a request serves it.
 var operations = []operation{
 	asking("/v1/chat/completions", contract.SurfaceChat, "chat", "chat"),
+	asking("/v1/messages", contract.SurfaceMessages, "messages", "chat"),
 	asking(pathResponses, contract.SurfaceResponses, "responses", "chat"),
 	{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,

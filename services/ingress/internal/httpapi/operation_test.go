@@ -44,6 +44,7 @@ func TestOperationsAreTraced(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ name, body string }{
 		"/v1/chat/completions": {"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		"/v1/messages":         {"chat", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`},
 		"/v1/responses":        {"chat", `{"model":"m","input":"hi"}`},
 		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
 	}

@@ -16,8 +16,10 @@ import (
 	"hydrallm/shared/openai"
 )
 
-// Options say what a client of Chat Completions gets.
+// Options say what a client gets.
 type Options struct {
+	// To begins the answer to a client of another surface than Chat Completions, which is nil.
+	To           func(d surface.Disclosure) surface.Answer
 	Think        stream.Think
 	Choices      int
 	IncludeUsage bool
@@ -28,12 +30,16 @@ type Options struct {
 
 // Filter gives the options of the repairs.
 func (o Options) Filter() stream.Options {
-	return stream.Options{Think: o.Think, Choices: o.Choices, Uniform: o.Model != ""}
+	return stream.Options{Think: o.Think, Choices: o.Choices, Uniform: o.Model != "" || o.To != nil}
 }
 
 // Answer begins an answer.
-func (o Options) Answer() *chat.Answer {
-	return chat.NewAnswer(surface.Disclosure{Model: o.Model, Usage: o.Usage, Parts: o.Parts}, o.IncludeUsage)
+func (o Options) Answer() surface.Answer {
+	d := surface.Disclosure{Model: o.Model, Usage: o.Usage, Parts: o.Parts}
+	if o.To != nil {
+		return o.To(d)
+	}
+	return chat.NewAnswer(d, o.IncludeUsage)
 }
 
 // Chat is the source of a stream of Chat Completions.

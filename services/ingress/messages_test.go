@@ -1,0 +1,69 @@
+package ingress_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/ingress"
+	"hydrallm/shared/contract"
+)
+
+const messageBody = `{"model":"m","max_tokens":9,"stream":false,"session_id":"s1","messages":[{"role":"user","content":"hi"}]}`
+
+// R-574: the body travels as it came, and the envelope says what it is.
+func TestMessages(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	seen := make(chan *reply, 1)
+	g.work(func(ctx context.Context, r *reply) {
+		seen <- r
+		echo(ctx, r)
+	})
+	a := g.do(http.MethodPost, "/v1/messages?beta=true", strings.NewReader(messageBody), "anthropic-version", "2023-06-01")
+	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+	require.Equal(t, a.Header.Get("X-Request-Id"), a.Header.Get("Request-Id"))
+	r := (<-seen).work
+	require.Equal(t, contract.Chat, r.Request.Operation)
+	require.Equal(t, contract.SurfaceMessages, r.Request.Surface)
+	require.Equal(t, contract.EndpointMessages, r.Request.Endpoint())
+	require.Equal(t, "s1", r.Request.SessionID)
+	require.Equal(t, messageBody, string(r.Body))
+	require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, `hydrallm_ingress_requests_total{class="2xx",route="messages"} 1`)
+}
+
+// R-570, R-576: every error below the path of a surface is in its form, with the id that its clients look for.
+func TestErrorsOfMessages(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) { c.ClientKeys = []string{"the-key-of-a-client"} })
+	g.work(echo)
+	for name, tt := range map[string]struct {
+		method, path, body, key string
+		status                  int
+		kind                    string
+	}{
+		"no key":            {http.MethodPost, "/v1/messages", messageBody, "", 401, "authentication_error"},
+		"no such operation": {http.MethodPost, "/v1/messages/batches", "", "the-key-of-a-client", 404, "not_found_error"},
+		"base twice":        {http.MethodPost, "/v1/v1/messages", "", "the-key-of-a-client", 404, "not_found_error"},
+		"base without v1":   {http.MethodPost, "/messages", "", "the-key-of-a-client", 404, "not_found_error"},
+		"wrong method":      {http.MethodGet, "/v1/messages", "", "the-key-of-a-client", 405, "invalid_request_error"},
+		"bad path":          {http.MethodPost, "/v1/messages/../x", "", "the-key-of-a-client", 400, "invalid_request_error"},
+		"no JSON":           {http.MethodPost, "/v1/messages", "{", "the-key-of-a-client", 400, "invalid_request_error"},
+		"no messages":       {http.MethodPost, "/v1/messages", `{"model":"m"}`, "the-key-of-a-client", 400, "invalid_request_error"},
+	} {
+		a := g.do(tt.method, tt.path, strings.NewReader(tt.body), "x-api-key", tt.key)
+		require.Equal(t, tt.status, a.StatusCode, name)
+		require.True(t, json.Valid([]byte(a.body)), name)
+		body := gjson.Parse(a.body)
+		require.Equal(t, "error", body.Get("type").Str, name)
+		require.Equal(t, tt.kind, body.Get("error.type").Str, name)
+		require.NotEmpty(t, body.Get("error.message").Str)
+		require.Equal(t, a.Header.Get("Request-Id"), body.Get("request_id").Str, name)
+		require.NotEmpty(t, a.Header.Get("Request-Id"))
+	}
+}

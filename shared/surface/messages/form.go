@@ -1,0 +1,116 @@
+// Package messages is what all services need of the surface of Anthropic's Messages: requests, their translation into the hub, and errors.
+package messages
+
+import (
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// Roles of messages.
+const (
+	roleUser      = "user"
+	roleAssistant = "assistant"
+	roleSystem    = "system"
+)
+
+// Form is how requests are written. The zero value is ready for use.
+type Form struct{}
+
+// Scan reads a body in one pass. The estimated size holds the tokens that the answer may have (R-089).
+func (Form) Scan(body []byte, r *contract.Request) error {
+	maxTokens, err := measure(body, r)
+	r.Traits.Tokens += maxTokens
+	r.IncludeUsage = true // the protocol always has it
+	return err
+}
+
+// ScanCount reads the body of a request to count tokens. The estimated size is the count.
+func ScanCount(body []byte, r *contract.Request) error {
+	_, err := measure(body, r)
+	r.Stream = false
+	return err
+}
+
+func measure(body []byte, r *contract.Request) (maxTokens int64, err error) {
+	s := scan{body: body, s: rawjson.Scan(body), req: r}
+	err = s.run()
+	return s.maxTokens, err
+}
+
+// Messages gives the messages. One whose blocks the hub has no words for is left out.
+func (Form) Messages(body []byte) ([]contract.Message, error) {
+	array := rawjson.Get(body, "messages")
+	var list []contract.Message
+	n := 0
+	for span := range rawjson.Elements(array) {
+		original := span.Of(array)
+		m, err := readMessage(place(n), original)
+		if err != nil {
+			return nil, err
+		}
+		n++
+		for i, hub := range m.all() {
+			if i == 0 {
+				list = append(list, contract.Message{Body: hub, Original: original})
+			} else {
+				list = append(list, contract.Message{Body: hub, Within: true})
+			}
+		}
+	}
+	return list, nil
+}
+
+// WithMessages writes messages with their originals, others as this surface has them. What the system says in a history goes to the member system.
+func (f Form) WithMessages(body []byte, list []contract.Message) []byte {
+	var all, system [][]byte
+	for i := range list {
+		switch m := &list[i]; {
+		case m.Original != nil:
+			all = append(all, m.Original)
+		case m.Within:
+		case rawjson.Is(rawjson.Get(m.Body, "role"), roleSystem), rawjson.Is(rawjson.Get(m.Body, "role"), "developer"):
+			system = append(system, m.Body)
+		default:
+			if own := fromHub(m.Body); own != nil {
+				all = append(all, own)
+			}
+		}
+	}
+	body = rawjson.AppendSet(nil, body, "messages", rawjson.Array(all))
+	for _, m := range system {
+		body = f.WithContext(body, m)
+	}
+	return body
+}
+
+// WithContext adds the message to the member system: a provider that speaks the protocol takes no system message among the others.
+func (Form) WithContext(body, message []byte) []byte {
+	text := textOf(rawjson.Get(message, "content"))
+	if text == "" {
+		return body
+	}
+	return rawjson.AppendSet(nil, body, "system", withSystem(rawjson.Get(body, "system"), text))
+}
+
+// withSystem gives the member system with a further text.
+func withSystem(system []byte, text string) []byte {
+	block := typed("text").Text("text", text).End()
+	switch {
+	case len(system) > 0 && system[0] == '"' && len(system) > len(`""`):
+		return rawjson.Array([][]byte{typed("text").Set("text", system).End(), block})
+	case len(system) > 0 && system[0] == '[':
+		return rawjson.Array(append(elements(system), block))
+	}
+	return rawjson.AppendString(nil, text)
+}
+
+// elements gives the elements of an array.
+func elements(array []byte) (list [][]byte) {
+	for span := range rawjson.Elements(array) {
+		list = append(list, span.Of(array))
+	}
+	return list
+}
+
+// typed begins an object with a member "type".
+func typed(kind string) rawjson.Object { return rawjson.Object(nil).Text("type", kind) }

@@ -1,0 +1,65 @@
+package messages
+
+import (
+	"strconv"
+	"strings"
+
+	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
+)
+
+// tools translates the tools and how they may be chosen. Tools that Anthropic defines are left out beside others: no other provider has them. A request
+// that demands one is refused.
+func (r *request) tools(out rawjson.Object) (rawjson.Object, error) {
+	var functions [][]byte
+	var hosted []string
+	for n, raw := range elements(r.in["tools"]) {
+		tool, at := rawjson.Given(raw), "tools."+strconv.Itoa(n)
+		if len(inner(tool["name"])) == 0 {
+			return nil, refuse(openai.CodeMissing, at+".name", "Field required")
+		}
+		if kind := rawjson.Text(tool["type"]); kind != "" && kind != "custom" {
+			hosted = append(hosted, rawjson.Text(tool["name"]))
+			continue
+		}
+		function := rawjson.Object(nil).Set("name", tool["name"]).Set("description", tool["description"]).Set("parameters", tool["input_schema"]).End()
+		functions = append(functions, typed("function").Set("function", function).End())
+	}
+	choice := rawjson.Given(r.in["tool_choice"])
+	kind, name := rawjson.Text(choice["type"]), rawjson.Text(choice["name"])
+	var chosen []byte
+	switch kind {
+	case "", "auto":
+	case "any":
+		if len(functions) == 0 && len(hosted) > 0 {
+			return nil, notHere(strings.Join(hosted, ", "))
+		}
+		chosen = []byte(`"required"`)
+	case "none":
+		chosen = []byte(`"none"`)
+	case "tool":
+		if name == "" {
+			return nil, refuse(openai.CodeMissing, "tool_choice.name", "Field required")
+		}
+		for _, h := range hosted {
+			if h == name {
+				return nil, notHere(name)
+			}
+		}
+		chosen = typed("function").Set("function", rawjson.Object(nil).Set("name", choice["name"]).End()).End()
+	default:
+		return nil, refuse(openai.CodeInvalidValue, "tool_choice.type", "must be one of auto, any, tool and none")
+	}
+	if len(functions) == 0 { // nobody takes a choice without anything to choose from
+		return out, nil
+	}
+	out = out.Set("tools", rawjson.Array(functions)).Set("tool_choice", chosen)
+	if string(choice["disable_parallel_tool_use"]) == "true" && kind != "none" {
+		out = out.Set("parallel_tool_calls", []byte("false"))
+	}
+	return out, nil
+}
+
+func notHere(names string) error {
+	return refuse(openai.CodeInvalidValue, "tool_choice", "the provider of this model does not have the tool %s", names)
+}
