@@ -47,7 +47,7 @@ func (c *Consumer) reportProgress() {
 func signs(list []*Work) map[string][]contract.Sign {
 	all := map[string][]contract.Sign{}
 	for _, w := range list {
-		if w.granted.Load() && !w.settled.Load() {
+		if w.granted.Load() && !w.settled.Load() && !w.Request.Background {
 			all[w.Request.Ingress] = append(all[w.Request.Ingress], contract.Sign{Position: w.position(), RequestID: w.Request.ID})
 		}
 	}
@@ -121,6 +121,10 @@ func (b *Bus) queued(req *contract.Request) {
 // handedBack tells the ingress that the message of w comes back although nothing is wrong with it or with its worker. It goes out before that
 // of the server, on the same connection, so that the ingress knows when the next worker asks.
 func (b *Bus) handedBack(w *Work) {
+	if w.Request.Background {
+		w.release()
+		return
+	}
 	b.tell(subject.HandBack(w.Request.Ingress), contract.Sign{Position: w.position(), RequestID: w.Request.ID})
 }
 

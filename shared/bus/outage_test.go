@@ -476,3 +476,31 @@ func TestStopWithoutAServer(t *testing.T) {
 	defer cancel()
 	require.NoError(t, b.Close(short))
 }
+
+// a recorded answer goes on after an outage of NATS where it was, for its worker and for its readers, and nothing of it is there twice.
+func TestRecordingGoesOnAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	for name, nodes := range map[string]int{"one server": 1, "cluster": 3} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := startCluster(t, nodes, false)
+			client := c.connect(t)
+			d := startDispatcher(t, c.connect(t))
+			r := background("r")
+			r.StartBy = time.Now().Add(time.Hour)
+			begin(t, client, r)
+			require.NoError(t, client.Record(t.Context(), background("waits"), nil))
+			w := await.Value(t, d.got)
+			w.say(t, "before ")
+			read := reading(t, client, "r")
+			c.each((*natstest.Process).Kill)
+			said := make(chan error, 1)
+			go func() { said <- errors.Join(w.reply.Data(t.Context(), []byte("after ")), w.reply.Flush()) }()
+			c.each(func(p *natstest.Process) { p.Start(t) })
+			require.NoError(t, await.Value(t, said))
+			w.finish(t)
+			require.Equal(t, "before after success", await.Value(t, read))
+			require.Equal(t, bus.RecordingQueued, stateOf(t, client, "waits"))
+		})
+	}
+}

@@ -33,34 +33,40 @@ var errNoAck = errors.New("server does not acknowledge in time")
 
 // store publishes msg and returns when its stream has it. While the server is away or elects a leader it waits, until ctx ends.
 func (b *Bus) store(ctx context.Context, msg *nats.Msg) error {
+	_, err := b.storeAt(ctx, msg)
+	return err
+}
+
+// storeAt is store; it gives the place of the message in the stream.
+func (b *Bus) storeAt(ctx context.Context, msg *nats.Msg) (sequence uint64, err error) {
 	wait := firstAckWait
-	err := b.persist(ctx, func() error {
-		err := b.storeOnce(ctx, msg, wait)
+	err = b.persist(ctx, func() (err error) {
+		sequence, err = b.storeOnce(ctx, msg, wait)
 		wait = min(2*wait, lastAckWait)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("publishing to %s: %w", msg.Subject, err)
+		return 0, fmt.Errorf("publishing to %s: %w", msg.Subject, err)
 	}
-	return nil
+	return sequence, nil
 }
 
-func (b *Bus) storeOnce(ctx context.Context, msg *nats.Msg, wait time.Duration) error {
+func (b *Bus) storeOnce(ctx context.Context, msg *nats.Msg, wait time.Duration) (sequence uint64, err error) {
 	future, err := b.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	timeout := time.NewTimer(wait)
 	defer timeout.Stop()
 	select {
-	case <-future.Ok():
-		return nil
+	case ack := <-future.Ok():
+		return ack.Sequence, nil
 	case err := <-future.Err():
-		return err
+		return 0, err
 	case <-timeout.C:
-		return errNoAck
+		return 0, errNoAck
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
 }
 

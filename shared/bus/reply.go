@@ -26,15 +26,20 @@ const (
 
 // Reply writes the answer to one request as numbered frames. Frames are collected until Flush, so that frames which are ready together
 // travel together, data as one frame. It has one writer; cancellation and credit come from other goroutines.
+//
+// The frames of a request that no ingress owns are recorded instead of sent: nobody's credit is waited for, and Flush returns when the server
+// has them.
 type Reply struct {
-	bus  *Bus
-	subj string
-	at   contract.Position
+	bus      *Bus
+	subj     string
+	recorder *recorder // nil for a request that an ingress owns
+	at       contract.Position
 
 	mu   sync.Mutex // guards the following
 	seq  uint64
 	buf  []byte // nil when there is nothing to keep
 	data int    // where the data of the last frame in buf begins; 0 when that is another frame, or none
+	done bool   // buf holds the end
 
 	sent   uint64 // data bytes so far; the writer's own
 	credit *credit
@@ -45,6 +50,9 @@ func (w *Work) OpenReply() *Reply {
 	r := &Reply{
 		bus: w.bus, subj: subject.Reply(w.Request.Ingress, w.Request.ID), at: contract.Position{Stage: w.Request.Slip.Here(), Delivery: w.Delivery},
 		credit: newCredit(),
+	}
+	if w.Request.Background {
+		r.at, r.recorder = recordedAt, &recorder{work: w, tail: w.tail}
 	}
 	w.reply.Store(r)
 	return r
@@ -84,6 +92,7 @@ func (r *Reply) End(e contract.End) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.add(contract.FrameEnd, e.AppendJSON(nil))
+	r.done = true
 	return nil
 }
 
@@ -106,7 +115,7 @@ func (r *Reply) Data(ctx context.Context, p []byte) error {
 
 // await returns when the client has taken so much that the answer may be upTo bytes long. A reply that has to wait keeps no buffer.
 func (r *Reply) await(ctx context.Context, upTo uint64) error {
-	if r.credit.covers(upTo) {
+	if r.recorder != nil || r.credit.covers(upTo) {
 		return nil
 	}
 	r.mu.Lock()
@@ -162,7 +171,12 @@ func (r *Reply) flush() error {
 	if len(r.buf) == 0 {
 		return nil
 	}
-	err := r.bus.answers.Publish(r.subj, r.buf)
+	var err error
+	if r.recorder != nil {
+		err = r.recorder.write(r.buf, r.done)
+	} else {
+		err = r.bus.answers.Publish(r.subj, r.buf)
+	}
 	r.buf, r.data = r.buf[:0], 0
 	if err != nil {
 		return fmt.Errorf("sending reply frames: %w", err)

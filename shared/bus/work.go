@@ -18,7 +18,7 @@ import (
 	"hydrallm/shared/topology"
 )
 
-// PublishWork hands a request to the first stage of its slip and returns when the server has it. The message id is the request id and the
+// PublishWork hands a request to the first stage of its slip and returns when the server has it. One that no ingress owns waits on disk. The message id is the request id and the
 // stage, so that a repeated publish is stored once (delivery rule 1). While the server is away it waits, until no worker may begin any more.
 // body is not kept.
 func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byte) error {
@@ -35,7 +35,7 @@ func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byt
 // stage: a redelivery of the stage before must find what it got.
 func (b *Bus) workMessage(ctx context.Context, req *contract.Request, body []byte) (*nats.Msg, error) {
 	stage := string(req.Slip.Here())
-	msg := &nats.Msg{Subject: subject.Work(stage), Header: req.Header(), Data: body}
+	msg := &nats.Msg{Subject: waitsAt(req), Header: req.Header(), Data: body}
 	if len(body) > b.maxInline {
 		name := req.ID + "." + stage
 		if err := b.storeBody(ctx, name, body); err != nil {
@@ -45,6 +45,15 @@ func (b *Bus) workMessage(ctx context.Context, req *contract.Request, body []byt
 		msg.Data = nil
 	}
 	return msg, nil
+}
+
+// waitsAt is where a request waits for the first stage of its slip.
+func waitsAt(req *contract.Request) string {
+	stage := string(req.Slip.Here())
+	if req.Background {
+		return subject.Background(stage)
+	}
+	return subject.Work(stage)
 }
 
 // untilStart bounds the publishing of a request, which makes no sense for longer than a worker may wait to begin.
@@ -76,6 +85,7 @@ type Work struct {
 	object  string // name of the body in the object store, "" for a body inside the message
 	begun   time.Time
 	first   bool        // no other worker can have had it
+	tail    tail        // of the recording, when no ingress owns the request
 	granted atomic.Bool // the handler may run, or runs
 	settled atomic.Bool
 	cancel  context.CancelCauseFunc // of the handler's context
@@ -86,8 +96,13 @@ func (w *Work) position() contract.Position {
 	return contract.Position{Stage: w.Request.Slip.Here(), Delivery: w.Delivery}
 }
 
-// Done says that the stage has finished with the message.
-func (w *Work) Done() { w.settle(jetstream.Msg.Ack) }
+// Done says that the stage has finished with the message. A recorded answer that was begun and has no end gets one.
+func (w *Work) Done() {
+	if w.reply.Load() != nil {
+		w.conclude()
+	}
+	w.settle(jetstream.Msg.Ack)
+}
 
 // Retry hands the message back for another delivery after delay. It counts as lost for the next worker, unless this one was told to stop.
 func (w *Work) Retry(delay time.Duration) {
@@ -121,8 +136,9 @@ func (w *Work) giveBack() {
 // Drop removes the message: nobody waits for its answer any more.
 func (w *Work) Drop() { w.settle(jetstream.Msg.Term) }
 
-// Dead moves the message to the dead letters of stage with the reason, without its body, and removes it.
+// Dead moves the message to the dead letters of stage with the reason, without its body, and removes it. A recorded answer gets an end.
 func (w *Work) Dead(ctx context.Context, stage, reason string) error {
+	w.conclude()
 	err := w.bus.buryWork(ctx, deadLetter{stage: stage, rid: w.Request.ID, origin: w.msg.Subject(), reason: reason, deliveries: w.Delivery})
 	w.Drop()
 	return err
@@ -144,7 +160,7 @@ func (w *Work) Forward(ctx context.Context, body []byte) error {
 	}
 	ctx, cancel := untilStart(ctx, &next)
 	defer cancel()
-	msg := &nats.Msg{Subject: subject.Work(string(next.Slip.Here())), Header: next.Header(), Data: w.Body}
+	msg := &nats.Msg{Subject: waitsAt(&next), Header: next.Header(), Data: w.Body}
 	switch {
 	case body != nil:
 		var err error
@@ -158,7 +174,9 @@ func (w *Work) Forward(ctx context.Context, body []byte) error {
 	if err := w.bus.publishWork(ctx, msg, next.ID); err != nil {
 		return err
 	}
-	w.bus.queued(&next)
+	if !next.Background {
+		w.bus.queued(&next)
+	}
 	w.Done()
 	if body != nil {
 		w.discard(ctx)
@@ -190,7 +208,7 @@ type Consumer struct {
 	bus     *Bus
 	cfg     WorkConfig
 	handler func(context.Context, *Work)
-	puller  *puller
+	pullers []*puller     // of both streams of work
 	control *Subscription // to cancellations and credits
 
 	ctx      context.Context //nolint:containedctx // cancelled when the hard stop begins
@@ -232,11 +250,14 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	}
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.ticking.Go(c.reportProgress)
-	c.puller = b.pullDurable(subject.WorkStream, cfg.Consumer, min(prefetch, cfg.MaxInFlight), c.deliver)
-	if err = c.puller.start(ctx); err != nil {
-		c.cancel(ErrStopping)
-		c.ticking.Wait()
-		return nil, errors.Join(err, c.control.Stop())
+	for _, stream := range []string{subject.WorkStream, subject.BackgroundStream} {
+		p := b.pullDurable(stream, cfg.Consumer, min(prefetch, cfg.MaxInFlight), c.deliver)
+		if err = p.start(ctx); err != nil {
+			over, cancel := context.WithCancel(ctx)
+			cancel()
+			return nil, errors.Join(err, c.Stop(over))
+		}
+		c.pullers = append(c.pullers, p)
 	}
 	return c, nil
 }
@@ -295,7 +316,7 @@ func (c *Consumer) open(msg *message) (*Work, error) {
 	if err != nil {
 		return nil, err
 	}
-	if msg.Subject() != subject.Work(string(req.Slip.Here())) {
+	if msg.Subject() != waitsAt(req) {
 		return nil, fmt.Errorf("%w: the slip says %s", contract.ErrNotARequest, req.Slip.Here())
 	}
 	meta, err := msg.Metadata()
@@ -361,6 +382,9 @@ func (c *Consumer) handle(w *Work) {
 
 // admit says whether the handler may have a delivery. When it is false the delivery is settled, or left to who has it.
 func (c *Consumer) admit(ctx context.Context, w *Work) bool {
+	if w.Request.Background {
+		return c.admitRecorded(ctx, w)
+	}
 	if w.Delivery == 1 && time.Now().After(w.Request.StartBy) {
 		c.decline(ctx, w)
 		return false
@@ -411,16 +435,23 @@ func (c *Consumer) mayRun(ctx context.Context, w *Work) (contract.FenceAnswer, e
 
 // hasWork says whether a worker has a request, as far as can be found out.
 func (b *Bus) hasWork(ctx context.Context, worker, rid string) bool {
+	has, _ := b.askWorker(ctx, worker, rid)
+	return has
+}
+
+// askWorker is hasWork; absent says that the worker is gone.
+func (b *Bus) askWorker(ctx context.Context, worker, rid string) (has, absent bool) {
 	if worker == b.id {
-		return b.control.has(rid)
+		return b.control.has(rid), false
 	}
 	ctx, cancel := context.WithTimeout(ctx, topology.AckWait)
 	defer cancel()
 	answer, err := b.ask(ctx, subject.Worker(worker), []byte(rid))
 	if err != nil {
-		return !errors.Is(err, nats.ErrNoResponders)
+		absent = errors.Is(err, nats.ErrNoResponders)
+		return !absent, absent
 	}
-	return string(answer) == hasIt
+	return string(answer) == hasIt, false
 }
 
 func (c *Consumer) track(w *Work) {
@@ -463,7 +494,9 @@ func (c *Consumer) Stop(ctx context.Context) error {
 	c.stopping.Store(true)
 	done := make(chan struct{})
 	go func() {
-		c.puller.stop()
+		for _, p := range c.pullers {
+			p.stop()
+		}
 		c.closing.Do(func() { close(c.closed) })
 		c.running.Wait()
 		close(done)

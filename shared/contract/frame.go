@@ -38,9 +38,18 @@ const (
 	OutcomeCancelled = "cancelled" // the client left
 )
 
+// Reasons why a recorded answer was ended by somebody else than its worker.
+const (
+	ReasonWorkerLost = "worker_lost" // its worker died after content had come, or nobody took it over
+	ReasonLifetime   = "lifetime"    // it took too long
+	ReasonUnfinished = "unfinished"  // its worker could not finish it
+	ReasonCancelled  = "cancelled"   // its client cancelled it
+)
+
 // End closes an answer.
 type End struct {
 	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"` // of a recorded answer whose data has no end of its own (R-632)
 }
 
 // AppendFrame adds one encoded frame to dst: kind, position, sequence and payload length as uvarints, then the payload. One message may hold

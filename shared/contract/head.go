@@ -70,5 +70,16 @@ func readPair(array []byte) (kv [2]string, ok bool) {
 
 // AppendJSON appends the end as encoding/json would write it.
 func (e End) AppendJSON(dst []byte) []byte {
-	return append(rawjson.AppendString(append(dst, `{"outcome":`...), e.Outcome), '}')
+	dst = rawjson.AppendString(append(dst, `{"outcome":`...), e.Outcome)
+	return append(appendText(dst, "reason", e.Reason), '}')
+}
+
+// ParseEnd reads an end back. The error wraps ErrBadFrame.
+func ParseEnd(text []byte) (End, error) {
+	var e End
+	if len(text) == 0 || text[0] != '{' || !rawjson.Valid(text) {
+		return e, fmt.Errorf("%w: the end is no JSON object", ErrBadFrame)
+	}
+	e.Outcome, e.Reason = rawjson.Text(rawjson.Get(text, "outcome")), rawjson.Text(rawjson.Get(text, "reason"))
+	return e, nil
 }

@@ -26,7 +26,13 @@ func TestHeadSurvivesTheWay(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
-	require.JSONEq(t, `{"outcome":"success"}`, string(contract.End{Outcome: contract.OutcomeSuccess}.AppendJSON(nil)))
+	for _, want := range []contract.End{{Outcome: contract.OutcomeSuccess}, {Outcome: contract.OutcomeError, Reason: contract.ReasonWorkerLost}} {
+		got, err := contract.ParseEnd(want.AppendJSON(nil))
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+	_, err := contract.ParseEnd([]byte("[]"))
+	require.ErrorIs(t, err, contract.ErrBadFrame)
 }
 
 func TestWhatIsNoHead(t *testing.T) {

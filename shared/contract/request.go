@@ -69,7 +69,7 @@ type Request struct {
 
 	// Of requests for responses.
 	Store      bool   // the response is to be stored
-	Background bool   // it goes on without its client
+	Background bool   // no ingress owns it: the answer is recorded, and StartBy is the end of its lifetime
 	Previous   string // id of the stored response that it goes on from; "" = none
 	References bool   // items of the input stand for items of stored responses
 	Inherited  int    // items at the begin of the input that are those of stored responses

@@ -15,6 +15,20 @@ const workPrefix = "hydra.v1.request."
 // Work is where a request waits for a stage. A stage is a single token.
 func Work(stage string) string { return workPrefix + stage }
 
+// AllBackground matches the work of every stage for requests that no ingress owns.
+const AllBackground = backgroundPrefix + ">"
+
+const backgroundPrefix = "hydra.v1.background."
+
+// Background is where such a request waits for a stage.
+func Background(stage string) string { return backgroundPrefix + stage }
+
+// AllRecordings matches the recorded answers to all requests.
+const AllRecordings = "hydra.v1.response.*"
+
+// Recording is where the answer to request rid is recorded: one subject per request, whose last message is the fence of all who write to it.
+func Recording(rid string) string { return "hydra.v1.response." + rid }
+
 // Fact subjects. Facts are statements about something that happened; the session-writer stores them.
 const (
 	UsageRecorded = "hydra.v1.usage.recorded"
@@ -38,9 +52,11 @@ const (
 
 // Streams.
 const (
-	WorkStream  = "HYDRA_WORK"
-	FactsStream = "HYDRA_FACTS"
-	DeadStream  = "HYDRA_DEAD"
+	WorkStream       = "HYDRA_WORK"
+	BackgroundStream = "HYDRA_BACKGROUND"
+	RecordingsStream = "HYDRA_RESPONSES"
+	FactsStream      = "HYDRA_FACTS"
+	DeadStream       = "HYDRA_DEAD"
 )
 
 // Key-value buckets and the object store of bodies above the payload limit.

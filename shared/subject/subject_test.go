@@ -13,6 +13,8 @@ func TestSubjects(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ got, want string }{
 		"work":         {subject.Work("received"), "hydra.v1.request.received"},
+		"background":   {subject.Background("received"), "hydra.v1.background.received"},
+		"recording":    {subject.Recording("r1"), "hydra.v1.response.r1"},
 		"reply":        {subject.Reply("i1", "r1"), "hydra.v1.reply.i1.r1"},
 		"replies":      {subject.Replies("i1"), "hydra.v1.reply.i1.*"},
 		"cancel":       {subject.Cancel("r1"), "hydra.v1.cancel.r1"},
@@ -53,18 +55,20 @@ func TestPatternsCoverTheirSubjects(t *testing.T) {
 	t.Parallel()
 	patterns := []string{
 		subject.AllWork, subject.AllLogs, subject.AllTurns, subject.AllUsage, subject.AllDead, subject.AllCancels, subject.AllCredits,
-		subject.Replies("i1"),
+		subject.Replies("i1"), subject.AllBackground, subject.AllRecordings,
 	}
 	tests := map[string]struct{ subj, pattern string }{
-		"work":     {subject.Work("received"), subject.AllWork},
-		"usage":    {subject.UsageRecorded, subject.AllUsage},
-		"log":      {subject.Log("ROUTING"), subject.AllLogs},
-		"dead":     {subject.Dead("enricher"), subject.AllDead},
-		"cancel":   {subject.Cancel("r1"), subject.AllCancels},
-		"credit":   {subject.Credit("r1"), subject.AllCredits},
-		"reply":    {subject.Reply("i1", "r1"), subject.Replies("i1")},
-		"no fence": {subject.Fence("i1"), ""},
-		"no stop":  {subject.HandBack("i1"), ""},
+		"work":       {subject.Work("received"), subject.AllWork},
+		"background": {subject.Background("received"), subject.AllBackground},
+		"recording":  {subject.Recording("r1"), subject.AllRecordings},
+		"usage":      {subject.UsageRecorded, subject.AllUsage},
+		"log":        {subject.Log("ROUTING"), subject.AllLogs},
+		"dead":       {subject.Dead("enricher"), subject.AllDead},
+		"cancel":     {subject.Cancel("r1"), subject.AllCancels},
+		"credit":     {subject.Credit("r1"), subject.AllCredits},
+		"reply":      {subject.Reply("i1", "r1"), subject.Replies("i1")},
+		"no fence":   {subject.Fence("i1"), ""},
+		"no stop":    {subject.HandBack("i1"), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

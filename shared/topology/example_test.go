@@ -13,6 +13,8 @@ func ExampleConfig_Streams() {
 	}
 	// Output:
 	// HYDRA_WORK Memory 3
+	// HYDRA_BACKGROUND File 3
+	// HYDRA_RESPONSES File 3
 	// HYDRA_FACTS File 3
 	// HYDRA_DEAD File 3
 }

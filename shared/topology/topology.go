@@ -22,15 +22,23 @@ const (
 	// AckWait is how long a stage may be silent about a message before another worker gets it. Workers report progress every third of it.
 	AckWait = 5 * time.Second
 
-	workMaxBytes  = 512 << 20
-	workMaxAge    = 30 * time.Minute
-	workDedupe    = time.Minute
-	workMaxAcks   = 65536 // requests under way per stage
+	workMaxBytes = 512 << 20
+	workMaxAge   = 30 * time.Minute
+	workDedupe   = time.Minute
+	workMaxAcks  = 65536 // requests under way per stage
+	// MaxLifetime bounds the lifetime of a request that no ingress owns.
+	MaxLifetime = 6 * time.Hour
+
+	backgroundMaxBytes = 512 << 20
+	backgroundMaxAge   = MaxLifetime + 30*time.Minute
+	recordingsMaxBytes = 2 << 30
+	recordingsMaxAge   = 12 * time.Hour
+
 	factsMaxBytes = 4 << 30
 	factsMaxAge   = 7 * 24 * time.Hour
 	deadMaxBytes  = 256 << 20
 	deadMaxAge    = 14 * 24 * time.Hour
-	bodiesMaxAge  = 30 * time.Minute
+	bodiesMaxAge  = backgroundMaxAge // those of requests that are done are removed before
 	bodiesBytes   = 2 << 30
 	stateTTL      = 30 * time.Second
 	slotsTTL      = time.Minute
@@ -40,7 +48,7 @@ const (
 	kvMaxBytes    = 64 << 20
 )
 
-// Consumer names: one for each stage of the work, one for the facts.
+// Consumer names: one for each stage of the work, in both streams of it, one for the facts.
 const (
 	Session       = "session"
 	Analyzer      = "analyzer"
@@ -69,6 +77,16 @@ func (c Config) Streams() []jetstream.StreamConfig {
 			Storage: storage, MaxBytes: workMaxBytes, MaxAge: workMaxAge, Duplicates: workDedupe, Replicas: c.replicas(),
 		},
 		{
+			Name: subject.BackgroundStream, Description: "requests that no ingress owns, on their way through the pipeline",
+			Subjects: []string{subject.AllBackground}, Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew,
+			Storage: jetstream.FileStorage, MaxBytes: backgroundMaxBytes, MaxAge: backgroundMaxAge, Duplicates: workDedupe, Replicas: c.replicas(),
+		},
+		{
+			Name: subject.RecordingsStream, Description: "answers to requests that no ingress owns",
+			Subjects: []string{subject.AllRecordings}, Discard: jetstream.DiscardOld,
+			Storage: jetstream.FileStorage, MaxBytes: recordingsMaxBytes, MaxAge: recordingsMaxAge, Replicas: c.replicas(),
+		},
+		{
 			Name: subject.FactsStream, Description: "what happened: usage, logs, turns of sessions",
 			Subjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: factsMaxBytes, MaxAge: factsMaxAge, Replicas: c.replicas(),
@@ -87,17 +105,21 @@ func (c Config) Consumers() map[string][]jetstream.ConsumerConfig {
 	if inFlight == 0 {
 		inFlight = workMaxAcks
 	}
-	work := func(name string, stage contract.Stage) jetstream.ConsumerConfig {
-		return jetstream.ConsumerConfig{
-			Durable: name, FilterSubject: subject.Work(string(stage)), AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
-			MaxAckPending: inFlight, MaxDeliver: -1, MaxWaiting: 4096, Replicas: c.replicas(), MemoryStorage: !c.WorkOnDisk,
+	work := func(wait func(stage string) string, onDisk bool) []jetstream.ConsumerConfig {
+		consumer := func(name string, stage contract.Stage) jetstream.ConsumerConfig {
+			return jetstream.ConsumerConfig{
+				Durable: name, FilterSubject: wait(string(stage)), AckPolicy: jetstream.AckExplicitPolicy, AckWait: AckWait,
+				MaxAckPending: inFlight, MaxDeliver: -1, MaxWaiting: 4096, Replicas: c.replicas(), MemoryStorage: !onDisk,
+			}
+		}
+		return []jetstream.ConsumerConfig{
+			consumer(Session, contract.StageSession), consumer(Analyzer, contract.StageReceived), consumer(Enricher, contract.StageAnalyzed),
+			consumer(Dispatcher, contract.StageEnriched),
 		}
 	}
 	return map[string][]jetstream.ConsumerConfig{
-		subject.WorkStream: {
-			work(Session, contract.StageSession), work(Analyzer, contract.StageReceived), work(Enricher, contract.StageAnalyzed),
-			work(Dispatcher, contract.StageEnriched),
-		},
+		subject.WorkStream:       work(subject.Work, c.WorkOnDisk),
+		subject.BackgroundStream: work(subject.Background, true),
 		subject.FactsStream: {{
 			Durable: SessionWriter, FilterSubjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns},
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second, MaxAckPending: 16384, MaxDeliver: -1, Replicas: c.replicas(),

@@ -91,10 +91,21 @@ type Outcome struct {
 // process is stopping.
 func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
 	r := newRun(e, job, sink)
-	if e.Limits.RequestDeadline > 0 {
+	if end := e.deadline(job.Request); !end.IsZero() {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, job.Request.ReceivedAt.Add(e.Limits.RequestDeadline), classify.ErrTotalTimeout)
+		ctx, cancel = context.WithDeadlineCause(ctx, end, classify.ErrTotalTimeout)
 		defer cancel()
 	}
 	return r.finish(ctx, r.answer(ctx))
+}
+
+// deadline is when a request must have its answer; zero = never. One that nobody waits for on a connection has its lifetime.
+func (e *Executor) deadline(r *contract.Request) time.Time {
+	switch {
+	case r.Background:
+		return r.StartBy
+	case e.Limits.RequestDeadline > 0:
+		return r.ReceivedAt.Add(e.Limits.RequestDeadline)
+	}
+	return time.Time{}
 }

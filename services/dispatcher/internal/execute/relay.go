@@ -98,7 +98,7 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 	sending, stop := delivery(s.resp.Context())
 	defer stop()
 	a := s.attempt
-	s.gate = newGate(sending, a.run.sink, a.head(s.answer.ContentType()), a.run.exec.Limits.GateTimeout, func(outcome string) { //nolint:contextcheck // it lives as long as the call
+	s.gate = newGate(sending, a.run.sink, a.head(s.answer.ContentType()), a.run.gateTimeout(), func(outcome string) { //nolint:contextcheck // it lives as long as the call
 		a.begin()
 		a.run.exec.Metrics.gate(outcome)
 	})
@@ -125,6 +125,15 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 			return s.unwritten(ctx, err)
 		}
 	}
+}
+
+// gateTimeout is how long the begin of a stream may be held back. Nobody waits for the status line of a recorded answer, and another worker may begin
+// it anew as long as there is no content: it is held back for longer than the request lives.
+func (r *run) gateTimeout() time.Duration {
+	if r.job.Request.Background {
+		return time.Until(r.job.Request.StartBy) + time.Hour
+	}
+	return r.exec.Limits.GateTimeout
 }
 
 // eventVerdict classifies an event that is an error or may be one. What is neither an answer nor an error is dropped.

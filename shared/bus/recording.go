@@ -1,0 +1,220 @@
+package bus
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+)
+
+// Errors of recordings.
+var (
+	ErrNoRecording = errors.New("no such recording") // or it has expired
+	// ErrSuperseded says that somebody else has written to the recording meanwhile: the worker that took the request over, or whoever ended it.
+	ErrSuperseded = errors.New("recording was continued by another writer")
+)
+
+// RecordingState says how far a recorded answer has come.
+type RecordingState string
+
+// The states, in their order.
+const (
+	RecordingQueued    RecordingState = "queued"    // no worker has begun
+	RecordingRunning   RecordingState = "running"   // a worker has begun, and nothing of the answer has come
+	RecordingAnswering RecordingState = "answering" // frames have come: nobody else may answer any more
+	RecordingEnded     RecordingState = "ended"
+)
+
+// Headers of the messages of a recording. Each states all, so that the last one alone tells where it stands.
+const (
+	headerState  = "Hydra-State"
+	headerWorker = "Hydra-Worker" // id of the bus that has the request, or had it last
+	headerRuns   = "Hydra-Runs"   // how many workers have begun
+)
+
+// tail is the last message of a recording, which is also its fence: who writes the next one has to know it.
+type tail struct {
+	sequence uint64
+	state    RecordingState
+	worker   string
+	runs     int
+	deadline time.Time // end of the request's lifetime
+	written  time.Time // by the server's clock
+}
+
+// Record begins the recording of the answer to a request that no ingress owns. note is for those who read it. A second recording under the same id
+// is refused with ErrSuperseded.
+func (b *Bus) Record(ctx context.Context, req *contract.Request, note []byte) error {
+	t := tail{state: RecordingQueued, deadline: req.StartBy}
+	_, err := b.extend(ctx, req.ID, t, t, note, req.Header())
+	return err
+}
+
+// extend writes the next message of a recording: what it states is next, and it comes right behind last. The error is ErrSuperseded when last is not
+// the last one any more. It waits as store does, and its messages are recognised when it has to repeat one.
+func (b *Bus) extend(ctx context.Context, rid string, last, next tail, payload []byte, header nats.Header) (tail, error) {
+	if header == nil {
+		header = nats.Header{contract.HeaderDeadline: {strconv.FormatInt(next.deadline.UnixMilli(), 10)}}
+	}
+	id := rand.Text()
+	header[nats.MsgIdHdr] = []string{id}
+	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(last.sequence, 10)}
+	header[headerState], header[headerWorker], header[headerRuns] = []string{string(next.state)}, []string{next.worker}, []string{strconv.Itoa(next.runs)}
+	var err error
+	next.sequence, err = b.storeAt(ctx, &nats.Msg{Subject: subject.Recording(rid), Header: header, Data: payload})
+	if !conflict(err) {
+		return next, err
+	}
+	// An earlier try may have been stored although nothing was heard of it.
+	if stored, err := b.lastMessage(ctx, rid); err == nil && stored.Header.Get(nats.MsgIdHdr) == id {
+		next.sequence = stored.Sequence
+		return next, nil
+	}
+	return next, fmt.Errorf("recording an answer: %w", ErrSuperseded)
+}
+
+// conflict says whether a publish was refused because its expectation of the last message is wrong. Replicated streams have a code of their own.
+func conflict(err error) bool {
+	api, ok := errors.AsType[jetstream.JetStreamError](err)
+	if !ok || api.APIError() == nil {
+		return false
+	}
+	code := api.APIError().ErrorCode
+	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+func (b *Bus) lastMessage(ctx context.Context, rid string) (*jetstream.RawStreamMsg, error) {
+	return b.recorded(ctx, rid, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, subject.Recording(rid))
+	})
+}
+
+func (b *Bus) firstMessage(ctx context.Context, rid string) (*jetstream.RawStreamMsg, error) {
+	return b.recorded(ctx, rid, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject.Recording(rid)))
+	})
+}
+
+// recorded reads a message of a recording. While the server is away it waits, until ctx ends.
+func (b *Bus) recorded(ctx context.Context, rid string, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (m *jetstream.RawStreamMsg, err error) {
+	if rid == "" || strings.ContainsAny(rid, ".*> \t\r\n") {
+		return nil, ErrNoRecording
+	}
+	err = b.persist(ctx, func() error {
+		ctx, cancel := context.WithTimeoutCause(ctx, openLimit, errNoAck)
+		defer cancel()
+		s, err := b.js.Stream(ctx, subject.RecordingsStream)
+		if err == nil {
+			m, err = get(ctx, s)
+		}
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	})
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound):
+		return nil, ErrNoRecording
+	case err != nil:
+		return nil, fmt.Errorf("reading a recording: %w", err)
+	}
+	return m, nil
+}
+
+func (b *Bus) tailOf(ctx context.Context, rid string) (tail, error) {
+	m, err := b.lastMessage(ctx, rid)
+	if err != nil {
+		return tail{}, err
+	}
+	return readTail(m.Header, m.Sequence, m.Time), nil
+}
+
+func readTail(h nats.Header, sequence uint64, at time.Time) tail {
+	ms, _ := strconv.ParseInt(h.Get(contract.HeaderDeadline), 10, 64)
+	runs, _ := strconv.Atoi(h.Get(headerRuns))
+	return tail{
+		sequence: sequence, state: RecordingState(h.Get(headerState)), worker: h.Get(headerWorker), runs: runs, deadline: time.UnixMilli(ms), written: at,
+	}
+}
+
+// end ends a recording behind its last message. The error is ErrSuperseded when that is another one by now.
+func (b *Bus) end(ctx context.Context, rid string, last tail, e contract.End) error {
+	next := last
+	next.state = RecordingEnded
+	_, err := b.extend(ctx, rid, last, next, endFrame(e), nil)
+	return err
+}
+
+func endFrame(e contract.End) []byte {
+	return contract.AppendFrame(nil, contract.Frame{Kind: contract.FrameEnd, Position: recordedAt, Payload: e.AppendJSON(nil)})
+}
+
+// recordedAt is the position of all frames of recordings, where only one worker can write.
+var recordedAt = contract.Position{Stage: contract.StageEnriched, Delivery: 1}
+
+// Recording is what is known of a recorded answer before it is read.
+type Recording struct {
+	Request *contract.Request // as it was when it came
+	Note    []byte            // that the recording began with
+	State   RecordingState
+	Written time.Time // when something was recorded last, by the server's clock
+	last    uint64
+}
+
+// Recorded looks for the answer to a request. The error is ErrNoRecording when there is none, or its beginning has expired.
+func (b *Bus) Recorded(ctx context.Context, rid string) (*Recording, error) {
+	first, err := b.firstMessage(ctx, rid)
+	if err != nil {
+		return nil, err
+	}
+	req, err := contract.ParseRequest(first.Header)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrNoRecording, err)
+	}
+	t, err := b.tailOf(ctx, rid)
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{Request: req, Note: first.Data, State: t.state, Written: t.written, last: t.sequence}, nil
+}
+
+// CancelRecorded ends the answer to a request, unless it has ended, and stops whoever works on it. It may be repeated.
+func (b *Bus) CancelRecorded(ctx context.Context, rid string) error {
+	for {
+		t, err := b.tailOf(ctx, rid)
+		if err != nil {
+			return err
+		}
+		if t.state != RecordingEnded {
+			err = b.end(ctx, rid, t, contract.End{Outcome: contract.OutcomeCancelled, Reason: contract.ReasonCancelled})
+		}
+		if errors.Is(err, ErrSuperseded) {
+			continue // its worker was faster
+		}
+		return errors.Join(err, b.Cancel(rid))
+	}
+}
+
+// ForgetRecorded removes the recorded answer to a request, and stops whoever works on it.
+func (b *Bus) ForgetRecorded(ctx context.Context, rid string) error {
+	if err := b.CancelRecorded(ctx, rid); err != nil {
+		return err
+	}
+	s, err := b.js.Stream(ctx, subject.RecordingsStream)
+	if err == nil {
+		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject.Recording(rid)))
+	}
+	if err != nil {
+		return fmt.Errorf("removing a recording: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+)
+
+const (
+	sweepEvery  = 5 * time.Second
+	orphanLimit = 30 * time.Second // without a worker, since that was noticed
+)
+
+// Sweeper ends recorded answers that nobody will end otherwise: those whose request is older than its lifetime, and those that had a worker which is gone
+// and got no other one for 30 seconds. Any number may run; the recordings are the fence between them.
+type Sweeper struct {
+	bus    *Bus
+	puller *puller
+	last   uint64 // number of the last message
+
+	mu   sync.Mutex
+	open map[string]tail // recordings that have not ended
+
+	orphans map[string]orphan // of the sweeping goroutine
+	cancel  context.CancelFunc
+	wg      sync.WaitGroup
+}
+
+// orphan is a request whose worker is gone.
+type orphan struct {
+	sequence uint64 // of the recording then
+	since    time.Time
+}
+
+// Sweep begins to look after the recordings. The caller must Stop the sweeper.
+func (b *Bus) Sweep(ctx context.Context) (*Sweeper, error) {
+	s, err := b.followRecordings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	s.wg.Go(func() { s.run(run) })
+	return s, nil
+}
+
+// followRecordings makes a sweeper that only knows what there is to sweep.
+func (b *Bus) followRecordings(ctx context.Context) (*Sweeper, error) {
+	s := &Sweeper{bus: b, open: map[string]tail{}, orphans: map[string]orphan{}, cancel: func() {}}
+	s.puller = &puller{bus: b, name: "recordings", open: s.read, take: s.take, ahead: watchAhead, anew: true}
+	if err := s.puller.start(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Stop ends the sweeping.
+func (s *Sweeper) Stop() {
+	if s != nil {
+		s.cancel()
+		s.puller.stop()
+		s.wg.Wait()
+	}
+}
+
+// read begins to follow where each recording stands; what the messages hold is not sent.
+func (s *Sweeper) read(ctx context.Context) (jetstream.Consumer, <-chan struct{}, error) {
+	cons, err := s.bus.js.CreateConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
+		FilterSubject: subject.AllRecordings, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true,
+		MemoryStorage: true, Replicas: 1, InactiveThreshold: watchInactive,
+	})
+	if err != nil {
+		return nil, nil, fmt.Errorf("following recordings: %w", err)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.open)
+	s.last = 0
+	there := make(chan struct{})
+	close(there) // nobody waits for what was there before
+	return cons, there, nil
+}
+
+func (s *Sweeper) take(m *message) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return fmt.Errorf("following recordings: %w", err)
+	}
+	if meta.Sequence.Consumer != s.last+1 {
+		return errSkipped
+	}
+	s.last++
+	rid, t := subject.Last(m.Subject()), readTail(m.Headers(), meta.Sequence.Stream, meta.Timestamp)
+	if t.state == RecordingEnded {
+		s.forget(rid)
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open[rid] = t
+	return nil
+}
+
+func (s *Sweeper) forget(rid string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.open, rid)
+}
+
+func (s *Sweeper) run(ctx context.Context) {
+	ticker := time.NewTicker(sweepEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			s.sweep(ctx, now)
+		}
+	}
+}
+
+func (s *Sweeper) sweep(ctx context.Context, now time.Time) {
+	s.mu.Lock()
+	open := maps.Clone(s.open)
+	s.mu.Unlock()
+	maps.DeleteFunc(s.orphans, func(rid string, o orphan) bool { return open[rid].sequence != o.sequence })
+	absent := map[string]bool{} // workers that are gone
+	for rid, t := range open {
+		if ctx.Err() != nil {
+			return
+		}
+		if reason := s.judge(ctx, rid, t, now, absent); reason != "" {
+			s.end(ctx, rid, t, reason)
+		}
+	}
+}
+
+// judge says why a recording must be ended, "" if it must not.
+func (s *Sweeper) judge(ctx context.Context, rid string, t tail, now time.Time, absent map[string]bool) string {
+	switch {
+	case now.After(t.deadline.Add(orphanLimit)): // its worker ends it, if it has one
+		return contract.ReasonLifetime
+	case t.worker == "":
+		return "" // it waits
+	}
+	has := false
+	if !absent[t.worker] {
+		has, absent[t.worker] = s.bus.askWorker(ctx, t.worker, rid)
+	}
+	o, known := s.orphans[rid]
+	switch {
+	case has:
+		delete(s.orphans, rid)
+	case !known:
+		s.orphans[rid] = orphan{t.sequence, now}
+	case now.Sub(o.since) >= orphanLimit:
+		return contract.ReasonWorkerLost
+	}
+	return ""
+}
+
+func (s *Sweeper) end(ctx context.Context, rid string, t tail, reason string) {
+	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	defer cancel()
+	err := s.bus.end(ctx, rid, t, contract.End{Outcome: contract.OutcomeError, Reason: reason})
+	if errors.Is(err, ErrSuperseded) { // somebody has begun to work on it, or another sweeper was faster
+		if _, err := s.bus.tailOf(ctx, rid); errors.Is(err, ErrNoRecording) {
+			s.forget(rid)
+		}
+		return
+	}
+	s.bus.log.Warn("recorded answer given up", slog.String("rid", rid), slog.String("reason", reason), slog.Any("error", err))
+}
