@@ -11,10 +11,11 @@ type Usage struct {
 	Prompt, Completion, Total int64
 }
 
-// ParseUsage reads a usage object. A missing total is the sum; what is no number counts as 0.
+// ParseUsage reads a usage object, with the names of Chat Completions or those of newer operations. A missing total is the sum; what is no number
+// counts as 0.
 func ParseUsage(raw []byte) Usage {
 	var u Usage
-	hasTotal := false
+	var input, output int64
 	for m := range rawjson.Members(raw) {
 		n := tokens(m.Value.Of(raw))
 		switch string(m.Name()) {
@@ -22,11 +23,18 @@ func ParseUsage(raw []byte) Usage {
 			u.Prompt = n
 		case "completion_tokens":
 			u.Completion = n
+		case "input_tokens":
+			input = n
+		case "output_tokens":
+			output = n
 		case "total_tokens":
-			u.Total, hasTotal = n, n > 0
+			u.Total = n
 		}
 	}
-	if !hasTotal {
+	if u.Prompt == 0 && u.Completion == 0 {
+		u.Prompt, u.Completion = input, output
+	}
+	if u.Total == 0 {
 		u.Total = u.Prompt + u.Completion
 	}
 	return u
