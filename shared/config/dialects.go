@@ -7,6 +7,7 @@ type Dialect struct {
 	Version string // path that completes the address of a bare host, which every server of the dialect has; "" for none
 	Brings  string // path that operations bring along, and that is left out at the end of an address
 	Native  string // path that is no part of an address, but often copied with it: native operations are below it, beside the version
+	Passes  bool   // every route of OpenAI's API may be there, and is asked as it is
 	Agent   bool   // its providers are local agents rather than clouds
 	Chooses bool   // an agent that has a model of its own where nobody names one
 }
@@ -14,10 +15,10 @@ type Dialect struct {
 // Dialects are the dialects by the word that the configuration has for them. Whoever adds one does so before a configuration is read, and tells the
 // dispatcher who speaks it.
 var Dialects = map[string]Dialect{
-	"openai":    {Version: "/v1"},
+	"openai":    {Version: "/v1", Passes: true},
 	"gemini":    {Version: "/v1beta"},
 	"anthropic": {Brings: "/v1"},
-	"ollama":    {Version: "/v1", Native: "/api", Agent: true},
+	"ollama":    {Version: "/v1", Native: "/api", Passes: true, Agent: true},
 	"opencode":  {Agent: true, Chooses: true},
 	"openclaw":  {Version: "/v1", Agent: true, Chooses: true},
 }

@@ -3,10 +3,11 @@ package contract
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 )
 
-// Endpoint is what a client called, as the ledger names it.
+// Endpoint is what a client called, as the ledger names it: for what has no name here, the route below /v1 with dots, such as "audio.speech".
 type Endpoint string
 
 // Endpoints.
@@ -28,7 +29,7 @@ func EndpointOf(o Operation, s Surface) Endpoint {
 	if e, ok := answers[s]; ok && o == Chat {
 		return e
 	}
-	return Endpoint(o)
+	return Endpoint(strings.ReplaceAll(string(o), "/", "."))
 }
 
 // RequestRecord is the fact of one finished request: what it cost, who answered, and every upstream call that was made for it.

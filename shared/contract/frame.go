@@ -29,6 +29,7 @@ type Frame struct {
 type Head struct {
 	Status int         `json:"status"`
 	Header [][2]string `json:"header,omitempty"`
+	Stream bool        `json:"stream,omitempty"` // the body is to be sent on as it comes, as that of an event stream always is
 }
 
 // Outcomes of an answer.
@@ -36,6 +37,7 @@ const (
 	OutcomeSuccess   = "success"
 	OutcomeError     = "error"     // the client got an error: a status, or an error event in the stream
 	OutcomeCancelled = "cancelled" // the client left
+	OutcomeBroken    = "broken"    // the answer ends here, in the middle: what it is has no word for an error
 )
 
 // Reasons why a recorded answer was ended by somebody else than its worker.

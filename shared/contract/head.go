@@ -22,7 +22,7 @@ func (h Head) AppendJSON(dst []byte) []byte {
 	if len(h.Header) > 0 {
 		dst = append(dst, ']')
 	}
-	return append(dst, '}')
+	return append(appendTrue(dst, "stream", h.Stream), '}')
 }
 
 // ParseHead reads a head back. The error wraps ErrBadFrame.
@@ -37,6 +37,8 @@ func ParseHead(text []byte) (Head, error) {
 		switch string(m.Name()) {
 		case "status":
 			ok = readInt(&h.Status, value) && ok
+		case "stream":
+			ok = readBool(&h.Stream, value) && ok
 		case "header":
 			ok = value[0] == '[' && ok
 			for span := range rawjson.Elements(value) {

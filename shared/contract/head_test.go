@@ -13,6 +13,7 @@ func TestHeadSurvivesTheWay(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]contract.Head{
 		"bare":    {Status: 503},
+		"stream":  {Status: 200, Stream: true},
 		"headers": {Status: 200, Header: [][2]string{{"Content-Type", "text/event-stream; charset=utf-8"}, {"X-A", "\"имя\"\\\n"}, {"", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +39,7 @@ func TestHeadSurvivesTheWay(t *testing.T) {
 func TestWhatIsNoHead(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{
-		"", "x", "[]", `{"status":"1"}`, `{"header":{}}`, `{"header":[1]}`, `{"header":[["a"]]}`, `{"header":[["a","b","c"]]}`, `{"header":[["a",1]]}`,
+		"", "x", "[]", `{"status":"1"}`, `{"stream":1}`, `{"header":{}}`, `{"header":[1]}`, `{"header":[["a"]]}`, `{"header":[["a","b","c"]]}`, `{"header":[["a",1]]}`,
 	} {
 		_, err := contract.ParseHead([]byte(text))
 		require.ErrorIs(t, err, contract.ErrBadFrame, text)

@@ -30,6 +30,29 @@ const (
 	Embeddings Operation = "embeddings"
 )
 
+// Operations whose requests and answers are passed as they are (R-650). Each is named as its route below /v1, and as that of providers below their
+// base URL.
+const (
+	Moderations      Operation = "moderations"
+	Speech           Operation = "audio/speech"
+	Transcriptions   Operation = "audio/transcriptions"
+	Translations     Operation = "audio/translations"
+	ImageGenerations Operation = "images/generations"
+	ImageEdits       Operation = "images/edits"
+	ImageVariations  Operation = "images/variations"
+	Rerank           Operation = "rerank"
+)
+
+// Passthrough says whether requests and answers are passed as they are (R-650).
+func (o Operation) Passthrough() bool {
+	switch o {
+	case Moderations, Speech, Transcriptions, Translations, ImageGenerations, ImageEdits, ImageVariations, Rerank:
+		return true
+	case Chat, Embeddings:
+	}
+	return false
+}
+
 // Surface is the protocol that the client speaks. Embeddings have OpenAI's own, which shares its errors with chat.
 type Surface string
 
@@ -53,6 +76,7 @@ type Request struct {
 	Principal    string // who asks (R-405)
 	Operation    Operation
 	Surface      Surface
+	ContentType  string // of the body, when it is a form; "" = JSON
 	Model        string
 	Stream       bool
 	IncludeUsage bool // the client wants the usage at the end of a stream
@@ -175,6 +199,7 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	if !r.ReceivedAt.IsZero() {
 		dst = strconv.AppendInt(append(dst, `,"received_at":`...), r.ReceivedAt.UnixNano(), 10)
 	}
+	dst = appendText(dst, "content_type", r.ContentType)
 	dst = appendText(dst, "principal", r.Principal)
 	dst = appendText(dst, "model", r.Model)
 	dst = appendTrue(dst, "stream", r.Stream)
@@ -310,6 +335,8 @@ func (r *Request) readMember(name string, value []byte) bool {
 		ok := readInt(&ns, value)
 		r.ReceivedAt = time.Unix(0, ns).UTC()
 		return ok
+	case "content_type":
+		return readText(&r.ContentType, value)
 	case "principal":
 		return readText(&r.Principal, value)
 	case "model":

@@ -22,7 +22,8 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 			QueueTimeout: 90 * time.Second, Principal: contract.PrincipalAnonymous, ForkFrom: "m\x00", CompressContext: new(false), NoHistory: true,
 			Traits: contract.Traits{Tokens: math.MaxInt64, Images: true, Audio: true, Files: true, Tools: true, UserText: true},
 			Web:    contract.Web{Search: true, Fetch: "https://x/?q=\"\n", Auto: new(true)}, StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
-			Model: "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, SessionID: "s", ReceivedAt: at,
+			ContentType: `multipart/form-data; boundary="b"`,
+			Model:       "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, SessionID: "s", ReceivedAt: at,
 		},
 		"decided": {
 			ID: "r2", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at,

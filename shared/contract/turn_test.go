@@ -38,4 +38,5 @@ func TestEndpointOf(t *testing.T) {
 	require.Equal(t, contract.EndpointChat, contract.EndpointOf(contract.Chat, contract.SurfaceChat))
 	require.Equal(t, contract.EndpointMessages, contract.EndpointOf(contract.Chat, contract.SurfaceMessages))
 	require.Equal(t, contract.EndpointEmbeddings, contract.EndpointOf(contract.Embeddings, contract.SurfaceChat))
+	require.EqualValues(t, "audio.speech", contract.EndpointOf(contract.Speech, contract.SurfaceChat))
 }

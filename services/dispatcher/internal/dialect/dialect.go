@@ -29,6 +29,9 @@ type Dialect interface {
 	Chat(ctx context.Context, call upstream.Call) (*Response, error)
 	// Embed makes a call whose Body is a request to Embeddings.
 	Embed(ctx context.Context, call upstream.Call) (*upstream.Response, error)
+	// Pass makes a call to a path of OpenAI's API below the base URL, whose Body goes as it is. The error is ErrUnsupported for a provider that
+	// has another API; config.Dialect says so, too.
+	Pass(ctx context.Context, call upstream.Call, path string) (*upstream.Response, error)
 }
 
 // OpenAI is the plain dialect: most providers, and local engines, take OpenAI's requests as they are.
@@ -44,6 +47,11 @@ func (d OpenAI) Chat(ctx context.Context, call upstream.Call) (*Response, error)
 // Embed passes the call on.
 func (d OpenAI) Embed(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
 	return d.do(ctx, call, "/embeddings")
+}
+
+// Pass passes the call on.
+func (d OpenAI) Pass(ctx context.Context, call upstream.Call, path string) (*upstream.Response, error) {
+	return d.do(ctx, call, path)
 }
 
 func (d OpenAI) do(ctx context.Context, call upstream.Call, path string) (*upstream.Response, error) {
@@ -128,6 +136,11 @@ func (d Translated) Embed(ctx context.Context, call upstream.Call) (*upstream.Re
 		return nil, err
 	}
 	return d.do(ctx, call, native)
+}
+
+// Pass is nothing that another protocol can do.
+func (Translated) Pass(context.Context, upstream.Call, string) (*upstream.Response, error) {
+	return nil, ErrUnsupported
 }
 
 func (d Translated) do(ctx context.Context, call upstream.Call, native Native) (*upstream.Response, error) {

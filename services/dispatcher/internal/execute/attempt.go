@@ -52,6 +52,7 @@ const (
 	nothing sent = iota
 	begun        // at least the status line; nothing may be taken back any more
 	partly       // it will have no more, not even an end
+	broken       // it will have no more, and is to see that
 )
 
 // settle gives slot and permit back, exactly once. It comes before the last bytes reach the client, so that a client that goes on
@@ -211,12 +212,9 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 	if header == nil {
 		header = http.Header{}
 	}
-	header.Set("Content-Type", contentJSON)
-	if a.run.op.streams() {
-		header.Set("Accept", "text/event-stream")
-	} else {
-		header.Set("Accept", contentJSON)
-	}
+	content, accept := a.run.op.media()
+	header.Set("Content-Type", content)
+	header.Set("Accept", accept)
 	key := c.Key
 	if a.held.key != nil {
 		key = a.held.key.Key

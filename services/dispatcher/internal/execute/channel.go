@@ -23,6 +23,7 @@ type Channel struct {
 	Vendor         string // known vendor or dialect whose habits matter for errors, or ""
 	URL            string // base URL of the provider
 	Dialect        dialect.Dialect
+	Passes         bool          // the provider has the routes of OpenAI's API, or may have them
 	Key            string        // the one key of the channel; "" = no credentials
 	Pool           *keypool.Pool // the keys of its provider, when that has a pool; nil otherwise
 	Header         http.Header   // static request headers

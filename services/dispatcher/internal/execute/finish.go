@@ -21,7 +21,10 @@ func (r *run) finish(ctx context.Context, err error) Outcome {
 	r.record.LatencyMS = time.Since(r.job.Request.ReceivedAt).Milliseconds()
 	r.record.At = time.Now().UTC()
 	switch {
-	case err == nil && r.cut:
+	case err == nil && r.sent == broken:
+		r.report(ctx, r.end(contract.OutcomeBroken))
+		return Outcome{Usage: r.record}
+	case err == nil && r.sent == partly:
 		// Without an end the ingress gives the answer up, in sight of the client; with one it would pass for a whole answer.
 		return Outcome{Usage: r.record}
 	case err == nil:

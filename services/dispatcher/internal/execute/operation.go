@@ -19,6 +19,10 @@ import (
 type operation interface {
 	// streams says whether the client wants an event stream.
 	streams() bool
+	// media gives the types of the request's body and of the answer's.
+	media() (content, accept string)
+	// fits says why a channel can't be asked; nil when it can.
+	fits(c *Channel) *openai.RequestError
 	// appendUpstream appends the body for a provider.
 	appendUpstream(dst []byte, w openai.Rewrite) []byte
 	// send makes the call. The error may be an *openai.RequestError.
@@ -32,9 +36,13 @@ var errNoSurface = errors.New("no such surface")
 
 // read reads the body of a job. The ingress has done so before, so that an error is a fault inside the gateway.
 func (e *Executor) read(j Job) (operation, error) {
-	if j.Request.Operation == contract.Embeddings {
+	switch {
+	case j.Request.Operation == contract.Embeddings:
 		req, err := openai.ScanEmbeddings(j.Body)
 		return embeddings{req}, err
+	case j.Request.Operation.Passthrough():
+		req, err := openai.ScanPassthrough(j.Body, j.Request.ContentType)
+		return passthrough{req, j.Request}, err
 	}
 	s, ok := e.Surfaces[j.Request.Surface]
 	if !ok {
@@ -48,6 +56,15 @@ func (e *Executor) read(j Job) (operation, error) {
 type chat struct{ request surface.Request }
 
 func (o chat) streams() bool { return o.request.Chat().Stream }
+
+func (o chat) media() (content, accept string) {
+	if o.streams() {
+		return contentJSON, "text/event-stream"
+	}
+	return contentJSON, contentJSON
+}
+
+func (chat) fits(*Channel) *openai.RequestError { return nil }
 
 func (o chat) appendUpstream(dst []byte, w openai.Rewrite) []byte {
 	return o.request.Chat().AppendUpstream(dst, w)
@@ -77,6 +94,10 @@ func (o chat) pass(ctx context.Context, a *attempt, resp *dialect.Response) clas
 type embeddings struct{ request *openai.EmbeddingRequest }
 
 func (embeddings) streams() bool { return false }
+
+func (embeddings) media() (content, accept string) { return contentJSON, contentJSON }
+
+func (embeddings) fits(*Channel) *openai.RequestError { return nil }
 
 func (o embeddings) appendUpstream(dst []byte, w openai.Rewrite) []byte {
 	return o.request.AppendUpstream(dst, w)

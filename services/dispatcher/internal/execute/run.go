@@ -28,7 +28,7 @@ type run struct {
 	last       classify.Verdict // of the attempt before
 	passed     [][2]string      // headers of the last answer, where there is one upstream
 	front      []byte           // message before all others
-	cut        bool             // the answer has begun and can't be sent to its end, not even to an error
+	sent       sent             // of the last call
 }
 
 func newRun(e *Executor, job Job, sink Sink) *run {
@@ -62,6 +62,11 @@ func (r *run) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if bad := r.fit(); bad != nil {
+		v := untranslatable(bad)
+		r.record.Status = usageStatus(v)
+		return r.refusal(v)
+	}
 	for {
 		l, held, ok := r.reserve(ctx)
 		if !ok {
@@ -89,6 +94,34 @@ func (r *run) answer(ctx context.Context) error {
 	}
 }
 
+// fit leaves out the links that can't be asked. The error is why there is none.
+func (r *run) fit() (bad *openai.RequestError) {
+	links := slices.DeleteFunc(r.links, func(l link) bool {
+		why := r.op.fits(l.Channel)
+		if why != nil {
+			bad = why
+		}
+		return why != nil
+	})
+	switch {
+	case bad == nil:
+		return nil
+	case len(links) == 0:
+		return bad
+	}
+	r.links = links
+	r.recount()
+	return nil
+}
+
+// recount lists the slots of the links anew. Those at hand may be other runs', too.
+func (r *run) recount() {
+	r.candidates = make([]slot.Candidate, len(r.links))
+	for i := range r.links {
+		r.candidates[i] = r.links[i].candidate()
+	}
+}
+
 // call makes one call and gives what follows from its verdict.
 func (r *run) call(ctx context.Context, l *link, held reservation) (step, classify.Verdict) {
 	a := &attempt{run: r, link: l, held: held, started: time.Now()}
@@ -100,7 +133,7 @@ func (r *run) call(ctx context.Context, l *link, held reservation) (step, classi
 	end(v)
 	a.settle(v)
 	a.note(ctx, v)
-	r.last, r.cut = v, a.sent == partly
+	r.last, r.sent = v, a.sent
 	if v.Class == classify.Untranslatable { // no call was made
 		l.calls = 0
 	}
@@ -249,10 +282,7 @@ func (r *run) changeModel(l *link, behind bool) bool {
 	if behind {
 		r.moveBack(l)
 	}
-	r.candidates = make([]slot.Candidate, len(r.links)) // those at hand may be other runs', too
-	for i := range r.links {
-		r.candidates[i] = r.links[i].candidate()
-	}
+	r.recount()
 	return true
 }
 

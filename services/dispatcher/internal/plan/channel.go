@@ -65,7 +65,7 @@ func (l limits) has(provider, model string) bool { return l[execute.SlotID(provi
 func channel(p config.Provider) *execute.Channel {
 	c := &execute.Channel{
 		Provider: p.ID, Vendor: Vendor(p), URL: p.URL, SessionHeader: p.SessionHeader, HeadersTimeout: p.HeadersTimeout,
-		RequestTimeout: p.RequestTimeout, Header: http.Header{},
+		RequestTimeout: p.RequestTimeout, Header: http.Header{}, Passes: config.Dialects[p.Dialect].Passes,
 	}
 	if p.Agent() {
 		c.Agent = strings.ToUpper(p.ID)

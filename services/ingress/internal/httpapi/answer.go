@@ -39,11 +39,13 @@ func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, spa
 		a.Pending.Fail(pend, pending.ErrMalformed)
 		return false, lostFault(err)
 	}
-	if !head.events {
+	if !head.stream {
 		return false, a.collect(x, pend, head)
 	}
 	head.apply(&x.Response)
-	a.stream(x, a.newStream(x, pend, span))
+	s := a.newStream(x, pend, span)
+	s.events = head.events
+	a.stream(x, s)
 	return true, nil
 }
 
@@ -137,6 +139,7 @@ func (a *API) sendCredit(rid string, taken uint64) {
 type head struct {
 	status  int
 	events  bool // a stream of events follows
+	stream  bool // what follows is sent on as it comes
 	refusal bool // an error of the gateway itself: no upstream was asked
 	header  [][2][]byte
 }
@@ -154,12 +157,13 @@ func decodeHead(raw []byte) (*head, error) {
 	if h.Status < 200 || h.Status > 599 {
 		return nil, fmt.Errorf("reading the head of an answer: %w: status %d", contract.ErrBadFrame, h.Status)
 	}
-	out := &head{status: h.Status, refusal: h.Status >= fasthttp.StatusBadRequest}
+	out := &head{status: h.Status, stream: h.Stream, refusal: h.Status >= fasthttp.StatusBadRequest}
 	for _, kv := range h.Header {
 		name, value := []byte(kv[0]), []byte(kv[1])
 		out.refusal = out.refusal && kv[0] != headerAttempts
 		if isContentType(name) {
 			out.events = hasPrefixFold(value, eventStream)
+			out.stream = out.stream || out.events
 		}
 		out.header = append(out.header, [2][]byte{name, value})
 	}

@@ -27,7 +27,7 @@ func (a *API) streamEarly(x *exchange, pend *pending.Request, received time.Time
 	x.Response.Header.SetContentType("text/event-stream; charset=utf-8")
 	setStreamHeaders(&x.Response)
 	s := a.newStream(x, pend, span)
-	s.early = &early{received: received, caller: x.caller()}
+	s.events, s.early = true, &early{received: received, caller: x.caller()}
 	a.stream(x, s)
 }
 

@@ -19,6 +19,7 @@ type operation struct {
 	// Of those that the pipeline answers, which are handled by work.
 	asks contract.Operation
 	name string // for traces, in the words of OpenTelemetry
+	form bool   // the body may be a form with files
 	// scan checks a body and notes what later stages need to know of it. The error is an *openai.RequestError.
 	scan func(body []byte, req *contract.Request) error
 }
@@ -38,6 +39,14 @@ var operations = []operation{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,
 		asks: contract.Embeddings, name: "embeddings", scan: scanEmbeddings,
 	},
+	passthrough(contract.Moderations, "moderations", false),
+	passthrough(contract.Speech, "audio", false),
+	passthrough(contract.Transcriptions, "audio", true),
+	passthrough(contract.Translations, "audio", true),
+	passthrough(contract.ImageGenerations, "images", false),
+	passthrough(contract.ImageEdits, "images", true),
+	passthrough(contract.ImageVariations, "images", true),
+	passthrough(contract.Rerank, "rerank", false),
 	{path: pathModels, methods: get, route: "models", surface: contract.SurfaceChat, handle: (*API).listModels},
 	{path: pathModels + "/" + id, methods: get, route: "models", surface: contract.SurfaceChat, handle: (*API).showModel},
 }

@@ -48,6 +48,11 @@ func TestOperationsAreTraced(t *testing.T) {
 		"/v1/responses":        {"chat", `{"model":"m","input":"hi"}`},
 		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
 	}
+	for _, name := range []string{
+		"moderations", "audio/speech", "audio/transcriptions", "audio/translations", "images/generations", "images/edits", "images/variations", "rerank",
+	} {
+		tests[prefixV1+name] = struct{ name, body string }{name, `{"model":"m"}`}
+	}
 	require.Len(t, slices.DeleteFunc(slices.Clone(operations), func(op operation) bool { return op.asks == "" }), len(tests))
 	for path, tt := range tests {
 		op, _ := operationAt(path)

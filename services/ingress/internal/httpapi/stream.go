@@ -14,13 +14,14 @@ import (
 	"hydrallm/shared/surface"
 )
 
-// stream is the body of an event stream, for fasthttp. It writes what has come as soon as it has come.
+// stream is the body of an answer that is sent on as it comes, for fasthttp.
 type stream struct {
 	api    *API
 	pend   *pending.Request
 	span   trace.Span
 	errors surface.Errors
 	status int
+	events bool // it is a stream of events
 	writer deadlineWriter
 
 	taken  uint64
@@ -39,7 +40,9 @@ func (a *API) newStream(x *exchange, pend *pending.Request, span trace.Span) *st
 
 // stream sets the body of the response.
 func (a *API) stream(x *exchange, s *stream) {
-	s.pend.SendPings()
+	if s.events {
+		s.pend.SendPings()
+	}
 	if !x.Request.Header.IsHTTP11() {
 		x.hijack(s)
 		return
@@ -142,7 +145,7 @@ func (s *stream) atBoundary() bool {
 
 // breakOff ends a stream that can't go on, in sight of the client.
 func (s *stream) breakOff(w io.Writer, err error) error {
-	if errors.Is(err, pending.ErrGone) {
+	if errors.Is(err, pending.ErrGone) || !s.events { // what is no event can only show that it is not whole by the end of the connection
 		return err
 	}
 	var event []byte

@@ -61,7 +61,7 @@ func (a *API) work(x *exchange, op *operation) error {
 
 // envelope checks the body and describes the request to the pipeline.
 func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Request, error) {
-	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Operation: op.asks, Surface: op.surface}
+	req := &contract.Request{ID: x.rid, Ingress: a.Ingress, Operation: op.asks, Surface: op.surface, ContentType: x.contentType(op)}
 	if err := op.scan(body, req); err != nil {
 		if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 			return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
@@ -75,6 +75,9 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 		return nil, tooLong("fork_from")
 	case len(req.Web.Fetch) > maxURL:
 		return nil, tooLong("web_fetch")
+	}
+	if f := a.notConfigured(op, req.Model); f != nil {
+		return nil, f
 	}
 	if err := x.session(req); err != nil {
 		return nil, err
@@ -161,6 +164,8 @@ func lostFault(err error) *fault.Fault {
 		f.Code, f.Message = "queue_timeout", "The gateway is overloaded: no worker took the request in time"
 	case errors.Is(err, pending.ErrDeadline):
 		f.Code, f.Message = "request_deadline", "The request took longer than the gateway allows"
+	case errors.Is(err, pending.ErrBroken):
+		f.Kind, f.RetryAfter, f.Code, f.Message = fault.Internal, 0, "upstream_error", "The upstream failed while it was answering"
 	case errors.Is(err, pending.ErrStopping):
 		f.Code, f.Message = "stopping", "The gateway is stopping"
 	}

@@ -8,6 +8,7 @@ var (
 	ErrDeadline  = errors.New("stages took longer than the request may take")
 	ErrLost      = errors.New("worker of the request went silent")
 	ErrDied      = errors.New("worker of the request died after the answer had begun")
+	ErrBroken    = errors.New("the upstream broke off in the middle of the answer")
 	ErrGap       = errors.New("reply frames are missing")
 	ErrMalformed = errors.New("reply frames are malformed")
 	ErrOverflow  = errors.New("worker sends more than the client takes")
@@ -36,6 +37,7 @@ var reasons = []struct {
 	{ErrDeadline, "deadline"},
 	{ErrLost, "lost"},
 	{ErrDied, "died"},
+	{ErrBroken, "broken"},
 	{ErrGap, "gap"},
 	{ErrMalformed, "malformed"},
 	{ErrOverflow, "overflow"},

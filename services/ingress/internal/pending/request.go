@@ -185,6 +185,9 @@ func (r *Request) accept(f contract.Frame) error {
 	case f.Kind == contract.FrameData && r.head != nil:
 		return r.enqueue(f.Payload)
 	case f.Kind == contract.FrameEnd && r.head != nil:
+		if end, err := contract.ParseEnd(f.Payload); err != nil || end.Outcome == contract.OutcomeBroken {
+			return ErrBroken
+		}
 		r.ended = true
 	default:
 		return ErrMalformed

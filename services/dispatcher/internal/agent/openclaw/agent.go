@@ -107,6 +107,11 @@ func (a *Agent) Embed(ctx context.Context, call upstream.Call) (*upstream.Respon
 	return a.http.Embed(ctx, prepared(call, to))
 }
 
+// Pass is nothing that OpenClaw can do.
+func (*Agent) Pass(context.Context, upstream.Call, string) (*upstream.Response, error) {
+	return nil, dialect.ErrUnsupported
+}
+
 var errUnhealthy = errors.New("the gateway of OpenClaw does not list its agents")
 
 // Health asks the gateway of a call, of which URL, Key, Header and the limits of time count, whether its endpoint answers (B-41).

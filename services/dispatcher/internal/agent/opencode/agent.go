@@ -45,6 +45,11 @@ func (*Agent) Embed(context.Context, upstream.Call) (*upstream.Response, error) 
 	return nil, fmt.Errorf("embeddings of OpenCode: %w", dialect.ErrUnsupported)
 }
 
+// Pass is nothing that OpenCode can do.
+func (*Agent) Pass(context.Context, upstream.Call, string) (*upstream.Response, error) {
+	return nil, dialect.ErrUnsupported
+}
+
 // Health asks the server of a call, of which URL, Key, Header and RequestTimeout count, whether it is well, and gives its version (B-41).
 func (a *Agent) Health(ctx context.Context, call upstream.Call) (version string, err error) {
 	health, err := newServer(a.client, call, call.RequestTimeout).get(ctx, healthPath)

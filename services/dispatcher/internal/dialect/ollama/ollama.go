@@ -57,6 +57,11 @@ func (d *Dialect) Embed(ctx context.Context, call upstream.Call) (*upstream.Resp
 	return d.plain.Embed(ctx, call)
 }
 
+// Pass passes the call on.
+func (d *Dialect) Pass(ctx context.Context, call upstream.Call, path string) (*upstream.Response, error) {
+	return d.plain.Pass(ctx, call, path)
+}
+
 // translate says how a native answer is read. The body of a stream has lines, no events.
 func translate(resp *dialect.Response, stream bool) {
 	id := newID()
