@@ -35,8 +35,10 @@ func TestTakenPartsAreLetGo(t *testing.T) {
 		return list
 	}
 	client, conn := net.Pipe()
-	defer client.Close() //nolint:errcheck // it has no error
-	defer conn.Close()   //nolint:errcheck // it has no error
+	t.Cleanup(func() {
+		_ = client.Close() // it has no error
+		_ = conn.Close()   // nor has this
+	})
 	ways := map[string]func(w *checkedWriter, parts [][]byte) error{
 		"stream": func(w *checkedWriter, parts [][]byte) error {
 			s := &stream{pend: &pending.Request{}, writer: deadlineWriter{conn: conn}}
@@ -47,8 +49,9 @@ func TestTakenPartsAreLetGo(t *testing.T) {
 			return err
 		},
 	}
-	for name, way := range ways { //nolint:paralleltest // they share a connection
+	for name, way := range ways {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			list := parts()
 			require.Greater(t, len(list), 2)
 			kept := len(list)
