@@ -2,7 +2,10 @@
 package freeport
 
 import (
+	"math/rand/v2"
 	"net"
+	"strconv"
+	"sync"
 	"testing"
 )
 
@@ -18,12 +21,33 @@ func Port(tb testing.TB) int {
 	return find(tb).Port
 }
 
+// The ports that are looked at. Systems take those of outgoing connections, and of servers that leave the choice to them, from 32768 on, so that none
+// of these is taken by anything like that until the server of a test listens on it, or while it starts again.
+const (
+	firstPort = 10000
+	ports     = 32768 - firstPort
+	tries     = 1000
+)
+
+// given are the ports that this process was given before.
+var given sync.Map
+
 func find(tb testing.TB) *net.TCPAddr {
 	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatalf("finding a free port: %v", err)
+	var failed error
+	for range tries {
+		port := firstPort + rand.IntN(ports) //nolint:gosec // no secret
+		if _, before := given.LoadOrStore(port, true); before {
+			continue
+		}
+		ln, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err != nil {
+			failed = err
+			continue
+		}
+		defer ln.Close()                //nolint:errcheck // nothing was written to it
+		return ln.Addr().(*net.TCPAddr) //nolint:forcetypeassert // a TCP listener has one
 	}
-	defer ln.Close()                //nolint:errcheck // nothing was written to it
-	return ln.Addr().(*net.TCPAddr) //nolint:forcetypeassert // a TCP listener has one
+	tb.Fatalf("finding a free port: %v", failed)
+	panic("unreachable")
 }
