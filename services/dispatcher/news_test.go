@@ -231,13 +231,16 @@ func TestCircuitsOutlastARestart(t *testing.T) {
 	startstoptest.Stop(t, second)
 	seen := len(p.upstream.Requests())
 
+	var starting time.Duration // at most
 	for name, other := range map[string]string{"address": p.guarded("http://127.0.0.1:1", goodKey), "key": p.guarded(p.upstream.URL(), refusedKey)} {
+		begun := time.Now()
 		d := p.start("other"+name, other)
+		starting = max(starting, time.Since(begun))
 		all.await(1, state("closed"))
 		startstoptest.Stop(t, d)
 	}
 
-	p.endsIn(2 * time.Second)
+	p.endsIn(2*time.Second + 10*starting) // the next one has to know of it before it is over
 	p.upstream.Handle(fakellm.Talk("hello world"))
 	p.start("third", config)
 	all.await(1, state("half-open"))

@@ -159,7 +159,7 @@ func TestSlotsOfADeadDispatcher(t *testing.T) {
 	bucket, err := p.connect().Bucket(t.Context(), subject.SlotsBucket)
 	require.NoError(t, err)
 	lifeline := &slottest.Cuttable{KV: dispatcher.NewStore(bucket)}
-	dead := slot.NewShared(t.Context(), lifeline, slot.Config{Owner: "dead", TTL: 2 * time.Second}, slog.New(slog.DiscardHandler))
+	dead := slot.NewShared(t.Context(), lifeline, slot.Config{Owner: "dead", TTL: 10 * time.Second}, slog.New(slog.DiscardHandler))
 	t.Cleanup(func() { require.Error(t, dead.Close(t.Context())) })
 	_, _, err = dead.Acquire(t.Context(), []slot.Candidate{{ID: "p/real", Limit: 1}}, nil)
 	require.NoError(t, err)

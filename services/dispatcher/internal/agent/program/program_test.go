@@ -66,16 +66,19 @@ func play(name string) bool {
 		}
 		note("parent", os.Getpid())
 		if name == "hang" {
-			<-time.After(time.Minute)
+			<-time.After(lifetime)
 		}
 		awaitFile(filepath.Join(os.Getenv("PIDS"), "child"))
 		fmt.Print("done") //nolint:forbidigo // a program prints
 	case "child":
 		note("child", os.Getpid())
-		time.Sleep(time.Minute) //nolint:forbidigo // it is there to be killed
+		time.Sleep(lifetime) //nolint:forbidigo // it is there to be killed
 	}
 	return true
 }
+
+// lifetime is how long a process stays that nobody kills: longer than a test waits for its end.
+const lifetime = 10 * await.Limit
 
 // note leaves a process id where the test finds it.
 func note(name string, pid int) {
