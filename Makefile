@@ -5,7 +5,7 @@ BINARIES := hydrallm $(SERVICES)
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 LDFLAGS  := -s -w -X hydrallm/shared/process.version=$(VERSION)
 
-TEST_TIMEOUT ?= 10m
+TEST_TIMEOUT ?= 30m
 FUZZTIME     ?= 20s
 BENCH        ?= .
 BENCHTIME    ?= 1s

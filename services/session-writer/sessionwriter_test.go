@@ -22,6 +22,7 @@ import (
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/pgtest"
 	"hydrallm/shared/testkit/startstoptest"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) { pgtest.Main(m) }
 var _ lifecycle.Service = (*Service)(nil)
 
 // testWait is longer than the time after which the stream delivers a fact again.
-const testWait = time.Minute
+const testWait = await.Limit
 
 // bundle is a service on a real bus and a real database.
 type bundle struct {

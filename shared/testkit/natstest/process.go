@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/output"
 )
@@ -29,7 +30,7 @@ type Process struct {
 }
 
 // processWait bounds the waits for a server to listen and to end; a machine with much to do needs a while.
-const processWait = time.Minute
+const processWait = await.Limit
 
 // NewProcess makes a server that the test has to Start. It ends with the test.
 func NewProcess(tb testing.TB) *Process {

@@ -16,10 +16,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lib/pq"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/machine"
 )
@@ -27,7 +27,7 @@ import (
 // AddressEnv is the environment variable that names a server.
 const AddressEnv = "HYDRALLM_TEST_POSTGRES"
 
-const setupWait = time.Minute
+const setupWait = await.Limit
 
 // server is where databases can be made. stop may be nil.
 type server struct {

@@ -5,9 +5,10 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // Service is what is started and stopped.
@@ -17,7 +18,7 @@ type Service interface {
 }
 
 // Limit bounds a stop. It is far more than one takes on a machine with too much to do.
-const Limit = time.Minute
+const Limit = await.Limit
 
 const (
 	sides  = 10 // goroutines that start and stop at the same time

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/leaktest"
@@ -27,7 +28,7 @@ import (
 func TestMain(m *testing.M) { leaktest.Main(m, removeBuilt) }
 
 const (
-	startWait = time.Minute
+	startWait = await.Limit
 	poll      = 20 * time.Millisecond
 )
 
@@ -201,7 +202,7 @@ func ready(ctx context.Context, addr string) bool {
 	if err != nil {
 		return false
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}).Do(req)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: startWait}).Do(req)
 	if err != nil {
 		return false
 	}

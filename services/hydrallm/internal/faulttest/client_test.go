@@ -29,7 +29,7 @@ type result struct {
 }
 
 // longest is how long a client waits that wants its answer; the limits of the gateway end it long before.
-const longest = 30 * time.Second
+const longest = testWait
 
 // pause is what a slow client takes between two reads.
 const pause = 2 * time.Millisecond

@@ -78,7 +78,7 @@ func (x *faultRun) settings(t *testing.T, listen bool) process.Settings {
 		store = fmt.Sprintf(`listen: "127.0.0.1:%d", `, freeport.Port(t))
 	}
 	text := fmt.Sprintf(`
-server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, admin_key: %s}
+server: {host: 127.0.0.1, port: %d, drain_timeout: 1m, admin_key: %s}
 providers:
   - {id: pa, url: "%[3]s/v1", key: %[6]s-a, max_concurrency: 20}
   - {id: pb, url: "%[4]s/v1", key: %[6]s-b, max_concurrency: 20, think_tags: split}

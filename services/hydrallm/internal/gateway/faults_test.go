@@ -57,12 +57,10 @@ func TestRepeatedMessages(t *testing.T) {
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	client := &http.Client{Transport: tr}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
 	var asking sync.WaitGroup
 	for i := range clients {
 		asking.Go(func() {
-			status, body, err := x.post(ctx, client, fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hi"}]}`, i%4 == 0))
+			status, body, err := x.post(t.Context(), client, fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hi"}]}`, i%4 == 0))
 			switch {
 			case err != nil || status != http.StatusOK:
 				t.Errorf("client %d: status %d, %v", i, status, err)

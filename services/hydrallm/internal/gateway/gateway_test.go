@@ -62,7 +62,7 @@ func configured(t *testing.T, port int, text string) process.Settings {
 	t.Helper()
 	dir := t.TempDir()
 	text += fmt.Sprintf(`
-server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, admin_key: %s}
+server: {host: 127.0.0.1, port: %d, drain_timeout: 1m, admin_key: %s}
 sessions: {database: "sqlite:%s/hydrallm.db"}
 nats: {store_dir: "%s/nats"}
 `, port, adminKey, dir, dir)

@@ -77,7 +77,7 @@ upstreams: [{id: u, provider: p, model: real}]
 models: [{name: m, upstreams: [u]}]
 routing: {final_fallback: "", aliases: {}}
 `, x.upstream.URL()))
-	s.Server.QueueTimeout = 10 * time.Second // until what was lost in memory is given up
+	s.Server.QueueTimeout = 20 * time.Second // until what was lost in memory is given up
 	s.NATS.URL, s.NATS.Replicas, s.NATS.WorkOnDisk = natstest.URLs(x.nodes), nodes, onDisk
 	x.each(func(p *natstest.Process) { p.Start(t) })
 	x.running = serve(t, s)

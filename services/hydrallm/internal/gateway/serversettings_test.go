@@ -24,7 +24,7 @@ func withServer(t *testing.T, upstream, server, nats string, vars map[string]str
 	t.Helper()
 	dir := t.TempDir()
 	text := fmt.Sprintf(`
-server: {host: 127.0.0.1, port: %d, drain_timeout: 10s, %s}
+server: {host: 127.0.0.1, port: %d, drain_timeout: 1m, %s}
 nats: {store_dir: "%s/nats", %s}
 sessions: {database: "sqlite:%s/hydrallm.db"}
 providers: [{id: p, url: "%s/v1", key: k}]

@@ -18,11 +18,12 @@ import (
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
+	"hydrallm/shared/testkit/await"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const testWait = time.Minute
+const testWait = await.Limit
 
 // compressor stands for one that takes long or fails.
 type compressor func(ctx context.Context, text string, target int) (string, error)
