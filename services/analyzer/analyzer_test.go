@@ -27,8 +27,6 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 var _ lifecycle.Service = (*Analyzer)(nil)
 
-const testWait = await.Limit
-
 // bundle is an analyzer on a real bus with the other ends of its work.
 type bundle struct {
 	*Analyzer
@@ -92,7 +90,7 @@ func (x *bundle) publish(t *testing.T, id, model string, startBy time.Duration) 
 // awaitCount waits until the analyzer has counted n deliveries with an end.
 func (x *bundle) awaitCount(t *testing.T, end string, n float64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return testutil.ToFloat64(x.metrics.requests.WithLabelValues(end)) == n }, testWait, time.Millisecond)
+	await.True(t, func() bool { return testutil.ToFloat64(x.metrics.requests.WithLabelValues(end)) == n })
 }
 
 func TestConfiguredModelsAreForwarded(t *testing.T) {

@@ -93,7 +93,7 @@ func (x *bundle) say(t *testing.T, dispatcher string, providers map[string]contr
 	require.NoError(t, err)
 	_, err = bucket.Put(t.Context(), dispatcherhealth.Key(dispatcher), data)
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		known := x.Running().health.Providers()
 		for id := range providers {
 			if _, ok := known[id]; !ok {
@@ -101,7 +101,7 @@ func (x *bundle) say(t *testing.T, dispatcher string, providers map[string]contr
 			}
 		}
 		return len(known) == len(providers)
-	}, testWait, time.Millisecond)
+	})
 }
 
 func content(text string) string {
@@ -142,7 +142,7 @@ func TestDiscoveredModelsAreFound(t *testing.T) {
 	x.start(t)
 	listing := modelindex.Listing{Provider: "cerebras", Models: []modelindex.Model{{ID: "Some-Model", Tier: contract.TierFree}, {ID: "vectors", Embedding: true}}}
 	require.NoError(t, modelindex.Put(t.Context(), x.bus, listing))
-	require.Eventually(t, func() bool { return len(x.Running().modelIndex.Book().Providers("vectors")) == 1 }, testWait, time.Millisecond)
+	await.True(t, func() bool { return len(x.Running().modelIndex.Book().Providers("vectors")) == 1 })
 	d := x.decided(t, "chat", "some-model", content("hi"))
 	require.Equal(t, contract.Decision{Provider: "cerebras", Model: "Some-Model", Reason: contract.ReasonModelHint, PinModel: true, Tokens: 1}, d)
 

@@ -14,6 +14,7 @@ import (
 	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/startstoptest"
 )
@@ -130,5 +131,5 @@ func (p *pipeline) keysOf(id, provider string) int {
 
 func (p *pipeline) eventually(ok func() bool) {
 	p.t.Helper()
-	require.Eventually(p.t, ok, testWait, poll)
+	await.True(p.t, ok)
 }

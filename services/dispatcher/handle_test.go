@@ -13,6 +13,7 @@ import (
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
@@ -177,7 +178,7 @@ func TestCancelledAfterItsArrival(t *testing.T) {
 			p.ask("r", streamBody)
 			p.upstream.AwaitCount(t, 1)
 			if name == "after content" {
-				require.Eventually(t, func() bool { return strings.Contains(p.now("r").body, `"x"`) }, testWait, poll)
+				await.True(t, func() bool { return strings.Contains(p.now("r").body, `"x"`) })
 			}
 			require.NoError(t, p.bus.Cancel("r"))
 			p.upstream.Await(t, func(r []fakellm.Request) bool { return !r[0].Left.IsZero() })
@@ -200,7 +201,7 @@ func TestStopHandsBack(t *testing.T) {
 	first := p.start("first", p.oneUpstream("max_concurrency: 3"))
 	p.upstream.Queue(fakellm.Stream("x", "y").First(2, fakellm.Hang), fakellm.NoAnswer(), fakellm.Stream("z").First(1, fakellm.Hang))
 	p.ask("committed", streamBody)
-	require.Eventually(t, func() bool { return strings.Contains(p.now("committed").body, `"x"`) }, testWait, poll)
+	await.True(t, func() bool { return strings.Contains(p.now("committed").body, `"x"`) })
 	p.ask("silent", plainBody)
 	p.ask("held", streamBody)
 	p.upstream.AwaitCount(t, 3)

@@ -31,10 +31,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-const (
-	testWait = await.Limit
-	poll     = 10 * time.Millisecond
-)
+const testWait = await.Limit
 
 // pipeline is a NATS server, what comes before and after the dispatchers of a test, and an upstream.
 type pipeline struct {
@@ -229,10 +226,10 @@ func (p *pipeline) now(rid string) received {
 // await gives a whole answer.
 func (p *pipeline) await(rid string) (r received) {
 	p.t.Helper()
-	require.Eventually(p.t, func() bool {
+	await.True(p.t, func() bool {
 		r = p.now(rid)
 		return r.outcome != ""
-	}, testWait, poll, "no end of the answer to %s", rid)
+	}, "the end of the answer to", rid)
 	return r
 }
 
@@ -246,7 +243,7 @@ type ledger struct {
 func collect(t *testing.T, b *bus.Bus) *ledger {
 	t.Helper()
 	l := &ledger{t: t, of: map[string][]contract.RequestRecord{}}
-	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: poll}, l.add)
+	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: 10 * time.Millisecond}, l.add)
 	require.NoError(t, err)
 	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	return l
@@ -273,7 +270,7 @@ func (l *ledger) add(_ context.Context, facts []bus.Fact) error {
 // await gives the one fact of a request.
 func (l *ledger) await(rid string) (u contract.RequestRecord) {
 	l.t.Helper()
-	require.Eventually(l.t, func() bool {
+	await.True(l.t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if len(l.of[rid]) == 0 {
@@ -281,7 +278,7 @@ func (l *ledger) await(rid string) (u contract.RequestRecord) {
 		}
 		u = l.of[rid][0]
 		return true
-	}, testWait, poll, "no usage fact of %s", rid)
+	}, "a usage fact of", rid)
 	return u
 }
 

@@ -17,6 +17,7 @@ import (
 	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/startstoptest"
 )
@@ -39,7 +40,7 @@ func (p *pipeline) watch() fleet {
 // await waits until so many dispatchers are listed and ok accepts the status of each.
 func (f fleet) await(dispatchers int, ok func(query.Status) bool) {
 	f.p.t.Helper()
-	require.Eventually(f.p.t, func() bool {
+	await.True(f.p.t, func() bool {
 		all := query.GetStatus.AskEach(f.p.t.Context(), f.p.bus, f.health.Dispatchers(), query.None{})
 		for _, r := range all {
 			if r.Err != nil || !ok(r.Answer) {
@@ -47,7 +48,7 @@ func (f fleet) await(dispatchers int, ok func(query.Status) bool) {
 			}
 		}
 		return len(all) == dispatchers
-	}, testWait, poll)
+	})
 }
 
 // A dispatcher is on the list while it runs.
@@ -128,7 +129,7 @@ func TestSlotsOverTwoDispatchers(t *testing.T) {
 			}
 			p.ask(rid(i), []string{plainBody, streamBody}[i%2], name...)
 		}
-		require.Eventually(t, func() bool {
+		await.True(t, func() bool {
 			ended := 0
 			for i := range requests {
 				if p.now(rid(i)).outcome != "" {
@@ -136,7 +137,7 @@ func TestSlotsOverTwoDispatchers(t *testing.T) {
 				}
 			}
 			return ended == requests-limit && p.upstream.Active() == limit
-		}, testWait, poll)
+		})
 		close(release)
 		for i := range requests {
 			got := p.await(rid(i))
@@ -169,12 +170,12 @@ func TestSlotsOfADeadDispatcher(t *testing.T) {
 	require.Contains(t, p.await("before").body, "all upstreams busy")
 	lifeline.Cut(true)
 	n := 0
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		n++
 		rid := fmt.Sprint("after", n)
 		p.ask(rid, plainBody)
 		return p.await(rid).outcome == contract.OutcomeSuccess
-	}, testWait, 100*time.Millisecond)
+	})
 	require.Len(t, p.upstream.Requests(), 1)
 }
 

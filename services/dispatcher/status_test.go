@@ -11,6 +11,7 @@ import (
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 )
 
@@ -105,10 +106,10 @@ models: [{name: m, upstreams: [u]}]
 		r.Model = "groq/auto"
 		r.Decision = &contract.Decision{Provider: "groq", Reason: contract.ReasonModelHint, PinProvider: true}
 	}
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		s := p.status()
 		return s.Providers["groq"].Healthy && s.Providers["groq"].Models == 1 && !s.Providers["away"].Unreachable.IsZero()
-	}, testWait, poll, "nobody has called it, but it did not list its models")
+	}, "nobody has called it, but it did not list its models")
 
 	limit := fakellm.Error(http.StatusTooManyRequests, "slow down")
 	limit.Header = map[string]string{"Retry-After": "600"}

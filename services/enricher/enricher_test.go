@@ -77,7 +77,7 @@ func TestRequestsAreHandedOn(t *testing.T) {
 	require.Equal(t, sent.ID, w.Request.ID)
 	require.Equal(t, sent.Decision, w.Request.Decision)
 	require.Equal(t, `{"n":1.0}`, string(w.Body))
-	require.Eventually(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endLate)) == 1 }, testWait, time.Millisecond)
+	await.True(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endLate)) == 1 })
 }
 
 // A request whose forwarding fails comes back.
@@ -96,7 +96,7 @@ func TestFailedForwardIsRetried(t *testing.T) {
 	defer startstoptest.Stop(t, c)
 	publish(t, e, "r1", time.Minute)
 	require.Equal(t, "r1", receive(t, next).Request.ID)
-	require.Eventually(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endRetry)) == 1 }, testWait, time.Millisecond)
+	await.True(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endRetry)) == 1 })
 }
 
 func TestStartAndStop(t *testing.T) {

@@ -134,10 +134,10 @@ func TestClientLeaves(t *testing.T) {
 				}
 				require.NoError(t, conn.Close())
 				await.Value(t, cancelled)
-				require.Eventually(t, func() bool {
+				await.True(t, func() bool {
 					metrics := g.do(http.MethodGet, "/metrics", nil).body
 					return strings.Contains(metrics, `unfinished_total{reason="gone"} 1`) && strings.Contains(metrics, "hydrallm_ingress_in_flight 0")
-				}, testWait, 10*time.Millisecond)
+				})
 			})
 		}
 	}
@@ -318,12 +318,13 @@ func TestSlowReader(t *testing.T) {
 	conn, body := open(t, g)
 	defer conn.Close() //nolint:errcheck // only read
 	last := int64(-1)
-	require.Eventually(t, func() bool { // until nothing moves
+	await.True(t, func() bool { // until nothing moves
+		<-time.After(300 * time.Millisecond)
 		now := sent.Load()
 		still := now == last
 		last = now
 		return still && now > 0
-	}, testWait, 300*time.Millisecond)
+	})
 	require.Less(t, sent.Load(), int64(size), "the worker waits for the client")
 	n, err := io.Copy(io.Discard, body)
 	require.NoError(t, err)

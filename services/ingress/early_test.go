@@ -84,7 +84,7 @@ func TestSilentUpstream(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, tt.want, strings.ReplaceAll(string(rest), pingComment, ""))
 				if tt.log != "" {
-					require.Eventually(t, func() bool { return strings.Contains(g.log.String(), tt.log) }, testWait, 10*time.Millisecond)
+					await.True(t, func() bool { return strings.Contains(g.log.String(), tt.log) })
 				} else {
 					require.NotContains(t, g.log.String(), "request refused")
 				}
@@ -138,9 +138,9 @@ func TestClientLeavesASilentStream(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, conn.Close())
 	await.Value(t, cancelled)
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
-	}, testWait, 10*time.Millisecond)
+	})
 }
 
 // What is lost before the answer begins ends the stream in sight of the client, and in the log.

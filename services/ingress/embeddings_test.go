@@ -157,9 +157,9 @@ func TestEmbeddingsClientLeaves(t *testing.T) {
 	await.Value(t, begun)
 	require.NoError(t, conn.Close())
 	await.Value(t, cancelled)
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, `unfinished_total{reason="gone"} 1`)
-	}, testWait, 10*time.Millisecond)
+	})
 }
 
 // A worker that nobody is gives the same answer as for chat.

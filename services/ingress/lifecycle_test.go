@@ -66,7 +66,7 @@ func TestStopWaitsForRequests(t *testing.T) {
 	await.Value(t, begun)
 
 	done := g.stopping(testWait)
-	require.Eventually(t, g.refusesConnections, testWait, 10*time.Millisecond)
+	await.True(t, g.refusesConnections)
 	_, err = fresh.Read(make([]byte, 1))
 	require.ErrorIs(t, err, io.EOF)
 	require.Empty(t, done, "it waits for the stream")
@@ -90,10 +90,10 @@ func TestStopTellsFirst(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- g.ingress.Stop(ctx) }()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		a := g.do(http.MethodGet, "/readyz", nil)
 		return a.StatusCode == http.StatusServiceUnavailable && strings.Contains(a.body, `"stopping"`)
-	}, testWait, 10*time.Millisecond)
+	})
 	a := g.chat(chatBody)
 	require.Equal(t, http.StatusOK, a.StatusCode)
 	require.True(t, a.Close, "the next request should go elsewhere")
@@ -139,7 +139,7 @@ func TestConnectionLimit(t *testing.T) {
 	in, err := readAnswer(bufio.NewReader(busy))
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, in.StatusCode, "who was there first is served")
-	require.Eventually(t, func() bool { return g.do(http.MethodGet, "/v1/models", nil).StatusCode == http.StatusOK }, testWait, 10*time.Millisecond)
+	await.True(t, func() bool { return g.do(http.MethodGet, "/v1/models", nil).StatusCode == http.StatusOK })
 }
 
 // R-040, R-388: what does not finish in time ends with an error that the client sees, and its worker stops.
@@ -254,9 +254,9 @@ func TestReadiness(t *testing.T) {
 	require.NoError(t, err)
 	_, err = state.Put(t.Context(), dispatcherhealth.Key("d1"), []byte(`{"providers":{}}`))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool { status, _ := ready(); return status == http.StatusOK }, testWait, 10*time.Millisecond)
+	await.True(t, func() bool { status, _ := ready(); return status == http.StatusOK })
 	require.NoError(t, state.Delete(t.Context(), dispatcherhealth.Key("d1"), 0))
-	require.Eventually(t, func() bool { status, _ := ready(); return status != http.StatusOK }, testWait, 10*time.Millisecond)
+	await.True(t, func() bool { status, _ := ready(); return status != http.StatusOK })
 	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/healthz", nil).StatusCode, "alive all the time")
 }
 

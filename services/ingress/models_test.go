@@ -14,6 +14,7 @@ import (
 	"hydrallm/services/ingress"
 	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/testkit/await"
 )
 
 func (g *gateway) modelIDs() []string {
@@ -51,7 +52,7 @@ func TestModelsFollowDiscovery(t *testing.T) {
 	listed := func(want ...string) {
 		t.Helper()
 		want = append(append([]string{}, fixed...), want...)
-		require.Eventually(t, func() bool { return slices.Equal(want, g.modelIDs()) }, testWait, 10*time.Millisecond, "%v", want)
+		await.True(t, func() bool { return slices.Equal(want, g.modelIDs()) }, want)
 	}
 	put("stranger", "x")
 	put("groq", "ns/a:b", "shadowed")
@@ -86,7 +87,7 @@ func TestThousandsOfModels(t *testing.T) {
 		l.Models = append(l.Models, modelindex.Model{ID: fmt.Sprintf("namespace/model-%d:free", i), Tier: "free"})
 	}
 	require.NoError(t, modelindex.Put(t.Context(), g.worker, l))
-	require.Eventually(t, func() bool { return len(g.modelIDs()) == 5002 }, testWait, 10*time.Millisecond)
+	await.True(t, func() bool { return len(g.modelIDs()) == 5002 })
 	a := g.do(http.MethodHead, "/v1/models", nil)
 	require.Equal(t, http.StatusOK, a.StatusCode)
 	require.Empty(t, a.body)

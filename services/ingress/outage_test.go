@@ -82,7 +82,7 @@ func TestClientLeavesWhileNATSIsAway(t *testing.T) {
 // awaitPending waits until so many requests await their answer.
 func (g *gateway) awaitPending(n int) {
 	g.t.Helper()
-	require.Eventually(g.t, func() bool {
+	await.True(g.t, func() bool {
 		return strings.Contains(g.do(http.MethodGet, "/metrics", nil).body, fmt.Sprintf("hydrallm_ingress_in_flight %d\n", n))
-	}, testWait, time.Millisecond)
+	})
 }

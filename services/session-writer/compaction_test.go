@@ -18,6 +18,7 @@ import (
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
 )
 
@@ -46,11 +47,11 @@ func (p *pipe) talk(session string, n int) {
 func (p *pipe) messages(session string, n int) []query.Message {
 	p.t.Helper()
 	var page query.MessagePage
-	require.Eventually(p.t, func() bool {
+	await.True(p.t, func() bool {
 		var err error
 		page, err = query.GetMessages.Ask(p.t.Context(), p.bus, query.Messages{ID: session})
 		return err == nil && len(page.Messages) == n
-	}, testWait, 10*time.Millisecond)
+	})
 	return page.Messages
 }
 
@@ -154,10 +155,10 @@ func TestLongSessionsAreCompacted(t *testing.T) {
 			require.Equal(t, fmt.Sprintf("answer %d. ", n-1)+idle, list[len(list)-2])
 		}
 		p.answer(o, fmt.Sprintf("answer %d. ", n)+idle)
-		require.Eventually(t, func() bool {
+		await.True(t, func() bool {
 			page, err := query.GetMessages.Ask(t.Context(), p.bus, query.Messages{ID: "s"})
 			return err == nil && len(page.Messages) <= 9
-		}, testWait, 5*time.Millisecond)
+		})
 	}
 	require.Greater(t, compacted, 30)
 }

@@ -85,17 +85,17 @@ func ask[Q, A any](t *testing.T, b *bundle, op query.Op[Q, A], question Q) A {
 // awaitRequests waits until n requests are counted.
 func (b *bundle) awaitRequests(t *testing.T, n int64) (stats query.Stats) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		stats = ask(t, b, query.GetStats, query.None{})
 		return stats.TotalRequests >= n
-	}, testWait, 10*time.Millisecond)
+	})
 	require.Equal(t, n, stats.TotalRequests)
 	return stats
 }
 
 func awaitMetric(t *testing.T, c prometheus.Metric, want float64) {
 	t.Helper()
-	require.Eventually(t, func() bool { return metricValue(t, c) >= want }, testWait, 10*time.Millisecond)
+	await.True(t, func() bool { return metricValue(t, c) >= want })
 	require.InDelta(t, want, metricValue(t, c), 0)
 }
 
@@ -141,10 +141,10 @@ func TestFactsAreStoredAndAnswered(t *testing.T) {
 			require.Equal(t, int64(39), s.awaitRequests(t, 3).TotalTokens)
 
 			var logs []query.LogEntry
-			require.Eventually(t, func() bool { // facts of a later batch may come later
+			await.True(t, func() bool { // facts of a later batch may come later
 				logs = ask(t, s, query.GetLogs, query.Logs{Limit: 4})
 				return len(logs) == 3 && logs[0].Message == "event 2" && logs[2].Message == "event 0"
-			}, testWait, 10*time.Millisecond)
+			})
 			require.Equal(t, query.Document(`{"n":1}`), logs[0].Metadata)
 			raw, err := query.GetLogs.AskRaw(t.Context(), s.bus, query.Logs{Limit: 1})
 			require.NoError(t, err)
@@ -230,7 +230,7 @@ func TestTroubleOfTheDatabasePasses(t *testing.T) {
 	require.NoError(t, err)
 	s.publish(t, subject.UsageRecorded, usageLine(t, "r1"))
 	s.publish(t, subject.Log("ROUTING"), logLine(t, "event"))
-	require.Eventually(t, func() bool { return histogramCount(t, s.metrics.batch) > 1 }, testWait, 5*time.Millisecond, "it came again")
+	await.True(t, func() bool { return histogramCount(t, s.metrics.batch) > 1 }, "it came again")
 	_, err = db.ExecContext(t.Context(), `ALTER TABLE away RENAME TO daily_usage`)
 	require.NoError(t, err)
 	s.awaitRequests(t, 1)

@@ -297,7 +297,7 @@ func TestSlowReaderCostsAWindow(t *testing.T) {
 		}
 	})
 	require.NoError(t, b.PublishWork(t.Context(), request("r"), []byte("{}")))
-	require.Eventually(t, func() bool { return bytes.Load() > bus.Window-10 }, testWait, time.Millisecond)
+	await.True(t, func() bool { return bytes.Load() > bus.Window-10 })
 	require.LessOrEqual(t, bytes.Load(), int64(bus.Window))
 	require.LessOrEqual(t, onTheWay.Load(), int64(bus.Window+bus.Window/1000))
 	require.LessOrEqual(t, messages.Load(), int64(16))

@@ -274,10 +274,10 @@ func TestRedeliveryToTheSameWorker(t *testing.T) {
 	await.Value(t, asked)
 	require.Equal(t, int64(1), runs.Load())
 	close(finish)
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		s, err := js.Stream(t.Context(), subject.WorkStream)
 		return err == nil && s.CachedInfo().State.Msgs == 0
-	}, await.Limit, 10*time.Millisecond, "both deliveries are settled")
+	}, "both deliveries are settled")
 	require.Equal(t, int64(1), runs.Load())
 }
 

@@ -52,7 +52,7 @@ func TestSpans(t *testing.T) { //nolint:paralleltest // see above
 	require.NoError(t, b.PublishFact(t.Context(), subject.UsageRecorded, "", []byte("{}")))
 	require.NoError(t, b.PublishWork(t.Context(), request("r2", contract.StageEnriched), []byte("{}")))
 	require.Error(t, await.Value(t, done))
-	require.Eventually(t, func() bool { return len(recorded.Ended()) >= 6 }, testWait, time.Millisecond)
+	await.True(t, func() bool { return len(recorded.Ended()) >= 6 })
 	startstoptest.Stop(t, facts)
 
 	var names []string

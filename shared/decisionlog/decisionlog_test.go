@@ -85,11 +85,11 @@ func TestFacts(t *testing.T) {
 		})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, facts.Stop(context.Background())) })
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(got) == 3+batchCount
-	}, await.Limit, time.Millisecond)
+	})
 	mu.Lock()
 	defer mu.Unlock()
 	require.Equal(t, 4+batchCount, lines)

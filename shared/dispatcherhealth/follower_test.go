@@ -150,7 +150,7 @@ func TestFollow(t *testing.T) {
 	t.Cleanup(f.Stop)
 	require.Equal(t, states{"gemini": free(1)}, f.Providers(), "what is there is known at once")
 	until := func(want states) {
-		require.Eventually(t, func() bool { return equal(want, f.Providers()) }, await.Limit, time.Millisecond)
+		await.True(t, func() bool { return equal(want, f.Providers()) })
 	}
 	put("dispatcher.later", states{"cerebras": free(2)})
 	until(states{"gemini": free(1), "cerebras": free(2)})

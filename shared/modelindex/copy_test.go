@@ -143,7 +143,7 @@ func TestRemove(t *testing.T) {
 	c, _ := follow(t, b)
 	require.NoError(t, modelindex.Remove(t.Context(), b, "groq"))
 	require.NoError(t, modelindex.Remove(t.Context(), b, "nobody"))
-	require.Eventually(t, func() bool { _, ok := c.Book().Listing("groq"); return !ok }, testWait, time.Millisecond)
+	await.True(t, func() bool { _, ok := c.Book().Listing("groq"); return !ok })
 	l, ok := c.Book().Listing("other")
 	require.True(t, ok)
 	require.Equal(t, "there", l.From)

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -77,7 +76,7 @@ func TestRunServesUntilToldToStop(t *testing.T) {
 	var out, errOut output.Buffer
 	code := make(chan int, 1)
 	go func() { code <- s.Run(ctx, env, &out, &errOut) }()
-	require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, await.Limit, 10*time.Millisecond)
+	await.True(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK })
 	cancel()
 	require.Equal(t, 0, <-code, errOut.String())
 	<-p.stopped

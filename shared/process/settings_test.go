@@ -88,7 +88,7 @@ func TestSettingsOfNATS(t *testing.T) {
 			defer cancel()
 			code := make(chan int, 1)
 			go func() { code <- s.Run(ctx, env, &out, &errOut) }()
-			require.Eventually(t, func() bool { return strings.Contains(out.String()+errOut.String(), tc.want) }, await.Limit, time.Millisecond)
+			await.True(t, func() bool { return strings.Contains(out.String()+errOut.String(), tc.want) })
 			cancel() // the server may yet become what is wanted, so that it goes on trying
 			await.Value(t, code)
 		})
@@ -126,7 +126,7 @@ func TestSettingOfTheDrain(t *testing.T) {
 	var out, errOut output.Buffer
 	code := make(chan int, 1)
 	go func() { code <- s.Run(ctx, env, &out, &errOut) }()
-	require.Eventually(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK }, await.Limit, 10*time.Millisecond)
+	await.True(t, func() bool { return status(t, "http://"+addr+"/readyz") == http.StatusOK })
 	begun := time.Now()
 	cancel()
 	<-code

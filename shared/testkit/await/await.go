@@ -21,3 +21,19 @@ func Value[T any](tb testing.TB, ch <-chan T) T {
 		panic("unreachable")
 	}
 }
+
+// maxPause is the longest time between two looks.
+const maxPause = 32 * time.Millisecond
+
+// True waits until ok gives true; what, which is printed as by fmt.Sprintln, tells what did not come true. ok runs in the goroutine of the test, so that
+// it may fail the test, and not beyond its end.
+func True(tb testing.TB, ok func() bool, what ...any) {
+	tb.Helper()
+	end := time.Now().Add(Limit)
+	for pause := time.Millisecond; !ok(); pause = min(2*pause, maxPause) {
+		if time.Now().After(end) {
+			tb.Fatal(append([]any{"waited in vain:"}, what...)...)
+		}
+		<-time.After(pause)
+	}
+}

@@ -36,7 +36,7 @@ func find(tb testing.TB) *net.TCPAddr {
 	tb.Helper()
 	var failed error
 	for range tries {
-		port := firstPort + rand.IntN(ports) //nolint:gosec // no secret
+		port := firstPort + rand.IntN(ports)
 		if _, before := given.LoadOrStore(port, true); before {
 			continue
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // client is somebody who uses a gateway.
@@ -67,9 +69,9 @@ func (c client) ask(t *testing.T, model string) reply {
 // awaitListed waits until a model can be asked for.
 func (c client) awaitListed(t *testing.T, model string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		return strings.Contains(c.do(t, http.MethodGet, "/models", "").body, `"id":"`+model+`"`)
-	}, startWait, poll, model)
+	}, model)
 }
 
 // portOf is the port of an address.

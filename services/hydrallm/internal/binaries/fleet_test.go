@@ -27,10 +27,7 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m, removeBuilt) }
 
-const (
-	startWait = await.Limit
-	poll      = 20 * time.Millisecond
-)
+const startWait = await.Limit
 
 // fleet is a NATS server, a fake upstream and the processes that a test starts.
 type fleet struct {
@@ -160,7 +157,7 @@ func launch(t *testing.T, cmd *exec.Cmd) *worker {
 // awaitReady waits until the process says on addr that it is ready.
 func (w *worker) awaitReady(t *testing.T, addr string) {
 	t.Helper()
-	require.Eventually(t, func() bool { return ready(t.Context(), addr) || w.ended() }, startWait, poll)
+	await.True(t, func() bool { return ready(t.Context(), addr) || w.ended() })
 	require.False(t, w.ended(), "%s ended at start:\n%s", w.name, w.log.String())
 }
 

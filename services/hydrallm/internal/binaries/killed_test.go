@@ -124,10 +124,10 @@ func TestKilledIngressCancelsItsCalls(t *testing.T) {
 	})
 	answers := f.ask(t.Context(), clients)
 	f.upstream.AwaitCount(t, clients)
-	require.Eventually(t, func() bool { return f.upstream.Active() == clients }, startWait, poll)
+	await.True(t, func() bool { return f.upstream.Active() == clients })
 	begun := time.Now()
 	front.end(t, syscall.SIGKILL)
-	require.Eventually(t, func() bool { return f.upstream.Active() == 0 }, startWait, poll)
+	await.True(t, func() bool { return f.upstream.Active() == 0 })
 	t.Logf("all calls have ended %s after the ingress", time.Since(begun).Round(time.Millisecond))
 	for _, a := range answers() {
 		require.Error(t, a.err)

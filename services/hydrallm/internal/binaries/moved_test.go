@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -47,8 +48,8 @@ routing: {final_fallback: "", aliases: {}}
 	require.False(t, answered(), "there is no key yet")
 	added := c.do(t, http.MethodPost, "/admin/keys", `{"provider":"groq","keys":["gsk_added_at_run_time"]}`, admin...)
 	require.Equal(t, http.StatusOK, added.status, added.body)
-	require.Eventually(t, answered, startWait, poll)
-	require.Eventually(t, func() bool { return total() > 0 }, startWait, poll)
+	await.True(t, answered)
+	await.True(t, func() bool { return total() > 0 })
 	w.end(t, syscall.SIGTERM)
 	requireEmpty(t, from)
 
@@ -57,7 +58,7 @@ routing: {final_fallback: "", aliases: {}}
 	home = moved
 	w, from = begin()
 	require.Positive(t, total(), "usage of the first place")
-	require.Eventually(t, answered, startWait, poll, "with the key that was added at the first place")
+	await.True(t, answered, "with the key that was added at the first place")
 	require.Contains(t, c.do(t, http.MethodGet, "/admin/status", "", admin...).body, `"active_keys":1`)
 	w.end(t, syscall.SIGTERM)
 	requireEmpty(t, from)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/machine"
@@ -48,7 +49,7 @@ scgi_temp_path scgi;
 `, server)
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600)) //nolint:gosec // the directory is the test's own
 	w := launch(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
-	require.Eventually(t, func() bool { return reachable(t, addr) || w.ended() }, startWait, poll)
+	await.True(t, func() bool { return reachable(t, addr) || w.ended() })
 	require.False(t, w.ended(), "nginx ended at start:\n%s", w.log.String())
 	return addr
 }

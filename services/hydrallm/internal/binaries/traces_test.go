@@ -9,12 +9,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -64,11 +64,11 @@ func TestTraces(t *testing.T) {
 		id := trace[:31] + string('0'+rune(len(model)))
 		status := ask(t, addr, model, "00-"+id+"-b7ad6b7169203331-01")
 		require.Equal(t, http.StatusOK, status, model)
-		require.Eventually(t, func() bool {
+		await.True(t, func() bool {
 			got.mu.Lock()
 			defer got.mu.Unlock()
 			return len(got.byTrace[decoded(id)]) >= len(want)
-		}, startWait, 10*time.Millisecond, model)
+		}, model)
 		got.mu.Lock()
 		require.ElementsMatch(t, want, got.byTrace[decoded(id)], model)
 		got.mu.Unlock()

@@ -173,7 +173,7 @@ func TestMock(t *testing.T) {
 	t.Parallel()
 	x := newTerminal(t, "")
 	stop := x.start(t, "mock", "--listen", "127.0.0.1:"+strconv.Itoa(freeport.Port(t)), "--delay", "1ms")
-	require.Eventually(t, func() bool { return bytes.Contains([]byte(x.out.String()), []byte("listens on http://127.0.0.1:")) }, await.Limit, time.Millisecond)
+	await.True(t, func() bool { return bytes.Contains([]byte(x.out.String()), []byte("listens on http://127.0.0.1:")) })
 	require.Equal(t, 0, stop(), x.errOut.String())
 }
 
@@ -191,10 +191,10 @@ func TestMockAddressInUse(t *testing.T) {
 func (x *terminal) awaitOutput(t *testing.T, pattern string) (match string) {
 	t.Helper()
 	re := regexp.MustCompile(pattern)
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		match = re.FindString(x.out.String())
 		return match != ""
-	}, await.Limit, time.Millisecond, "%s", x.errOut.String())
+	}, x.errOut.String())
 	return match
 }
 
@@ -230,7 +230,7 @@ func TestServeWithoutAFile(t *testing.T) {
 	stop := x.start(t)
 	x.awaitOutput(t, "server: bind")
 	root := "http://127.0.0.1:" + strconv.Itoa(port)
-	require.Eventually(t, func() bool { status, _ := call(t, root+"/readyz", ""); return status == http.StatusOK }, await.Limit, 5*time.Millisecond)
+	await.True(t, func() bool { status, _ := call(t, root+"/readyz", ""); return status == http.StatusOK })
 	status, text := call(t, root+"/healthz", "")
 	require.Equal(t, http.StatusOK, status, text)
 	status, text = call(t, root+"/v1/models", "")

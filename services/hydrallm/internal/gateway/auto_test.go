@@ -7,13 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/shared"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -248,11 +248,11 @@ func TestEveryListedModelRoutes(t *testing.T) {
 	}
 	slices.Sort(want)
 	var list []gjson.Result
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		_, body := x.do(t, http.MethodGet, "/v1/models", "")
 		list = gjson.Get(body, "data").Array()
 		return len(list) >= len(want)
-	}, testWait, 5*time.Millisecond)
+	})
 	var got []string
 	for _, m := range list {
 		got = append(got, m.Get("id").Str)

@@ -5,12 +5,12 @@ import (
 	"net/http"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/openai/openai-go/v3"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -77,10 +77,10 @@ func TestAutoFailover(t *testing.T) {
 // awaitListed waits until discovery knows a model.
 func (x running) awaitListed(t *testing.T, id string) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		status, _ := x.do(t, http.MethodGet, "/v1/models/"+id, "")
 		return status == http.StatusOK
-	}, testWait, 5*time.Millisecond)
+	})
 }
 
 // keyless is a gateway whose cloud provider has no key yet.
@@ -159,10 +159,10 @@ func TestKeysAddedAtRunTime(t *testing.T) {
 // awaitGroq asks until Groq answers: the key has to come to the dispatcher.
 func (x running) awaitGroq(t *testing.T) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		a, err := x.ask(t, false, question("groq/auto"))
 		return err == nil && a.text == "from groq"
-	}, testWait, 5*time.Millisecond)
+	})
 }
 
 // Embeddings go through the same keys; the answer comes in the form that the client asked for, whatever the provider sends.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/natstest"
@@ -97,10 +98,10 @@ func (x *outage) each(do func(*natstest.Process)) {
 
 func (x *outage) awaitReady(t *testing.T, want int) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		status, _ := x.do(t, http.MethodGet, "/readyz", "")
 		return status == want
-	}, outageWait, 10*time.Millisecond)
+	})
 }
 
 // ended is what became of a question.
@@ -148,11 +149,11 @@ func (x *outage) load(t *testing.T) (stop func() []ended) {
 			}
 		})
 	}
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return len(ends) > 5*clients
-	}, outageWait, time.Millisecond)
+	})
 	return func() []ended {
 		cancel()
 		asking.Wait()

@@ -65,7 +65,7 @@ func (x *limited) answer(r served) {
 	close(r.release)
 	_, err := r.client.Read(make([]byte, 4096))
 	require.NoError(x.t, err)
-	require.Eventually(x.t, func() bool { return r.conn.state.Load() == stateIdle }, limitWait, time.Millisecond)
+	await.True(x.t, func() bool { return r.conn.state.Load() == stateIdle })
 }
 
 // at the limit a new connection takes the place of the one that was idle for longest, and is surplus while all are busy. Beyond the reserve it
@@ -77,7 +77,7 @@ func TestConnectionLimit(t *testing.T) {
 	require.Equal(t, []bool{false, false, true}, []bool{first.conn.Surplus(), second.conn.Surplus(), third.conn.Surplus()})
 	x.answer(third)
 	require.NoError(t, third.client.Close())
-	require.Eventually(t, func() bool { return x.Len() == 2 }, limitWait, time.Millisecond)
+	await.True(t, func() bool { return x.Len() == 2 })
 
 	x.answer(second)
 	x.answer(first)
@@ -104,7 +104,7 @@ func TestConnectionLimitAndSilentConnections(t *testing.T) {
 	t.Parallel()
 	x := startLimited(t)
 	silent := x.dial()
-	require.Eventually(t, func() bool { return x.Len() == 1 }, limitWait, time.Millisecond)
+	await.True(t, func() bool { return x.Len() == 1 })
 	busy, third := x.ask(x.dial()), x.ask(x.dial())
 	require.True(t, third.conn.Surplus(), "the silent one is new")
 	x.mu.Lock()

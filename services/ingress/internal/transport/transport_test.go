@@ -72,7 +72,7 @@ func TestGone(t *testing.T) {
 			require.False(t, c.Gone())
 			require.NoError(t, tt.act(client))
 			if tt.gone {
-				require.Eventually(t, c.Gone, testWait, time.Millisecond)
+				await.True(t, c.Gone)
 				return
 			}
 			require.Never(t, c.Gone, 50*time.Millisecond, 10*time.Millisecond)
@@ -121,7 +121,7 @@ func TestLinger(t *testing.T) {
 	}
 	require.Equal(t, 1, s.Len())
 	(<-conns).Abort()
-	require.Eventually(t, func() bool { return s.Len() == 0 }, testWait, time.Millisecond)
+	await.True(t, func() bool { return s.Len() == 0 })
 }
 
 // A stop closes idle connections at once, and waits for busy ones.

@@ -116,7 +116,7 @@ func TestLongSessions(t *testing.T) {
 		default:
 		}
 	}
-	require.Eventually(t, func() bool { return len(b.history(t)) <= 1500*4/300 }, testWait, 10*time.Millisecond)
+	await.True(t, func() bool { return len(b.history(t)) <= 1500*4/300 })
 	history := b.history(t)
 	require.True(t, history[0].Summary())
 	require.True(t, strings.HasPrefix(content(&history[0]), "[CONVERSATION SUMMARY]"))

@@ -176,14 +176,14 @@ func requireGone(t *testing.T, pid []byte) {
 	t.Helper()
 	n, err := strconv.Atoi(string(pid))
 	require.NoError(t, err)
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		stat, err := os.ReadFile(filepath.Join("/proc", string(pid), "stat"))
 		if err == nil {
 			_, state, _ := strings.Cut(string(stat), ") ")
 			return strings.HasPrefix(state, "Z")
 		}
 		return errors.Is(syscall.Kill(n, 0), syscall.ESRCH)
-	}, await.Limit, 10*time.Millisecond)
+	})
 }
 
 func TestMissingProgram(t *testing.T) {

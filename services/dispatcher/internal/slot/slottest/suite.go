@@ -37,12 +37,6 @@ func Run(t *testing.T, acquirer func(t *testing.T) slot.Acquirer) {
 	}
 }
 
-// settle bounds the wait for a release to be seen by an acquisition of another owner.
-const (
-	settle = await.Limit
-	poll   = 5 * time.Millisecond
-)
-
 func acquire(t *testing.T, c slot.Acquirer, candidates ...slot.Candidate) (*slot.Lease, int) {
 	t.Helper()
 	lease, index, err := c.Acquire(t.Context(), candidates, nil)
@@ -400,11 +394,11 @@ func RunShared(t *testing.T, store func(t *testing.T, clients int) []slot.KV) {
 // requireSoon waits until a slot is free.
 func requireSoon(t *testing.T, c slot.Acquirer, candidates []slot.Candidate) (lease *slot.Lease) {
 	t.Helper()
-	require.Eventually(t, func() bool {
+	await.True(t, func() bool {
 		l, _, err := c.Acquire(t.Context(), candidates, nil)
 		lease = l
 		return err == nil
-	}, settle, poll)
+	})
 	return lease
 }
 
