@@ -202,9 +202,9 @@ func said(t *testing.T, body string) (list []string) {
 	return list
 }
 
-func newWriter(t *testing.T, srv bus.InProcess, id, database string) *Service {
+func newWriter(t *testing.T, srv bus.InProcess, database string) *Service {
 	t.Helper()
-	s, err := New(Config{ID: id, Database: database}, bustest.Connect(t, srv), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	s, err := New(Config{ID: "w1", Database: database}, bustest.Connect(t, srv), slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	t.Cleanup(func() { stop(t, s) })
 	require.NoError(t, s.Start(t.Context()))
@@ -215,7 +215,7 @@ func newWriter(t *testing.T, srv bus.InProcess, id, database string) *Service {
 func TestStageAssemblesThePrompt(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	newWriter(t, srv, "w1", sqliteAddress(t))
+	newWriter(t, srv, sqliteAddress(t))
 	p := newPipe(t, srv)
 	first := p.ask("r1", "s", `{"model":"m", "seed":9223372036854775807,"messages":[{"role":"user","content":"12345678"}]}`)
 	require.Equal(t, `{"model":"m", "seed":9223372036854775807,"messages":[{"role":"user","content":"12345678"}]}`, first.body)
@@ -243,7 +243,7 @@ func TestStageAssemblesThePrompt(t *testing.T) {
 func TestCompressedContext(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	newWriter(t, srv, "w1", sqliteAddress(t))
+	newWriter(t, srv, sqliteAddress(t))
 	p := newPipe(t, srv)
 	long := strings.Repeat("there is nothing new in this part of it. ", 30) + "The code of gate 7 is KX-4711. " + strings.Repeat("and so it goes on for a good while. ", 30)
 	p.answer(p.ask("r1", "s", question(long)), "short answer")
@@ -262,7 +262,7 @@ func TestEveryTurnSeesTheOneBefore(t *testing.T) {
 	t.Parallel()
 	const sessions, turns = 4, 60
 	srv, database := natstest.Start(t), pgtest.New(t)
-	newWriter(t, srv, "w1", database)
+	newWriter(t, srv, database)
 	p := newPipe(t, srv)
 	began, over := make(chan struct{}), make(chan struct{})
 	// kill runs a writer until a turn begins, and cuts off what it does then.
@@ -320,7 +320,7 @@ func TestEveryTurnSeesTheOneBefore(t *testing.T) {
 func TestDatabaseThatIsAway(t *testing.T) {
 	t.Parallel()
 	srv, database := natstest.Start(t), pgtest.New(t)
-	newWriter(t, srv, "w1", database)
+	newWriter(t, srv, database)
 	p := newPipe(t, srv)
 	p.answer(p.ask("r1", "s", question("one")), "first")
 
@@ -350,7 +350,7 @@ func TestDatabaseThatIsAway(t *testing.T) {
 func TestDeletedSessionsStayDeleted(t *testing.T) {
 	t.Parallel()
 	srv := natstest.Start(t)
-	newWriter(t, srv, "w1", sqliteAddress(t))
+	newWriter(t, srv, sqliteAddress(t))
 	p := newPipe(t, srv)
 	p.answer(p.ask("r1", "s", question("secret")), "told")
 	_, err := query.DeleteSession.Ask(t.Context(), p.bus, query.SessionID{ID: "s"})
