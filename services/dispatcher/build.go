@@ -12,6 +12,7 @@ import (
 	"hydrallm/services/dispatcher/internal/plan"
 	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/services/dispatcher/internal/surface/chat"
+	"hydrallm/services/dispatcher/internal/surface/completions"
 	"hydrallm/services/dispatcher/internal/surface/messages"
 	"hydrallm/services/dispatcher/internal/surface/responses"
 	"hydrallm/shared/config"
@@ -27,6 +28,7 @@ func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, kno
 	return &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{
 			contract.SurfaceChat: chat.Surface{}, contract.SurfaceMessages: messages.Surface{}, contract.SurfaceResponses: responses.Surface{},
+			contract.SurfaceCompletions: completions.Surface{},
 		},
 		Planner: planner, Breakers: permits{breakers}, Secrets: known, Log: log,
 		Metrics: metrics, Health: &execute.Health{},

@@ -5,6 +5,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/surface/chat"
+	"hydrallm/shared/surface/completions"
 	"hydrallm/shared/surface/messages"
 	"hydrallm/shared/surface/responses"
 )
@@ -41,7 +42,9 @@ func FormOf(s contract.Surface) Form {
 		return messages.Form{}
 	case contract.SurfaceResponses:
 		return responses.Form{}
-	case contract.SurfaceChat, contract.SurfaceCompletions:
+	case contract.SurfaceCompletions:
+		return completions.Form{}
+	case contract.SurfaceChat:
 	}
 	return chat.Form{}
 }

@@ -64,7 +64,12 @@ func (o chat) media() (content, accept string) {
 	return contentJSON, contentJSON
 }
 
-func (chat) fits(*Channel) *openai.RequestError { return nil }
+func (o chat) fits(*Channel) *openai.RequestError {
+	if r, ok := o.request.(surface.Demanding); ok {
+		return r.Demand()
+	}
+	return nil
+}
 
 func (o chat) appendUpstream(dst []byte, w openai.Rewrite) []byte {
 	return o.request.Chat().AppendUpstream(dst, w)

@@ -29,6 +29,12 @@ type Request interface {
 	Answer(d Disclosure) Answer
 }
 
+// Demanding is a Request that may be one that only a provider of its own protocol can serve.
+type Demanding interface {
+	// Demand says why; nil when others can serve it.
+	Demand() *openai.RequestError
+}
+
 // Answer writes one answer. It is not safe for concurrent use. Chunks are only read, and nothing of them is kept.
 type Answer interface {
 	// ContentType is that of a stream.

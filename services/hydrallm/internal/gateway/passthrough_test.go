@@ -94,3 +94,39 @@ func TestOpenAISDKPassthrough(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, refused.StatusCode)
 	require.Contains(t, refused.Message, "add it to 'models' in the configuration")
 }
+
+// Completions through the official client, streamed and not, in front of a chat model.
+func TestOpenAISDKCompletions(t *testing.T) {
+	t.Parallel()
+	x := startMock(t)
+	c := x.sdk(t)
+	ask := openai.CompletionNewParams{Model: "m", Prompt: openai.CompletionNewParamsPromptUnion{OfString: openai.String("say Hello there END x")}, Stop: openai.CompletionNewParamsStopUnion{OfString: openai.String(" END")}}
+	whole, err := c.Completions.New(t.Context(), ask)
+	require.NoError(t, err)
+	require.Len(t, whole.Choices, 1)
+	require.Equal(t, "Hello there", whole.Choices[0].Text)
+	require.EqualValues(t, "stop", whole.Choices[0].FinishReason)
+	require.Positive(t, whole.Usage.TotalTokens)
+
+	ask.StreamOptions.IncludeUsage = openai.Bool(true)
+	s := c.Completions.NewStreaming(t.Context(), ask)
+	var text strings.Builder
+	var tokens int64
+	for s.Next() {
+		for _, choice := range s.Current().Choices {
+			text.WriteString(choice.Text)
+		}
+		tokens += s.Current().Usage.TotalTokens
+	}
+	require.NoError(t, s.Err())
+	require.NoError(t, s.Close())
+	require.Equal(t, "Hello there", text.String())
+	require.Equal(t, whole.Usage.TotalTokens, tokens)
+
+	ask.Suffix = openai.String("end")
+	_, err = c.Completions.New(t.Context(), ask)
+	var refused *openai.Error
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, http.StatusBadRequest, refused.StatusCode)
+	require.Equal(t, "suffix", refused.Param)
+}

@@ -39,6 +39,7 @@ var operations = []operation{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,
 		asks: contract.Embeddings, name: "embeddings", scan: scanEmbeddings,
 	},
+	asking("/v1/completions", contract.SurfaceCompletions, "completions", "text_completion"),
 	passthrough(contract.Moderations, "moderations", false),
 	passthrough(contract.Speech, "audio", false),
 	passthrough(contract.Transcriptions, "audio", true),

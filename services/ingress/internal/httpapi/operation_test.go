@@ -47,6 +47,7 @@ func TestOperationsAreTraced(t *testing.T) {
 		"/v1/messages":         {"chat", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`},
 		"/v1/responses":        {"chat", `{"model":"m","input":"hi"}`},
 		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
+		"/v1/completions":      {"text_completion", `{"model":"m","prompt":"hi"}`},
 	}
 	for _, name := range []string{
 		"moderations", "audio/speech", "audio/transcriptions", "audio/translations", "images/generations", "images/edits", "images/variations", "rerank",
