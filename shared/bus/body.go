@@ -6,16 +6,59 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-func (b *Bus) loadBody(ctx context.Context, name string) ([]byte, error) {
-	body, err := b.bodies.GetBytes(ctx, name)
+// How long one try may take with all parts of a body. Each has twice the time of the one before: the first should notice soon that a part was lost, and
+// a machine with much to do may need long for a large body.
+const (
+	firstBodyWait = 10 * time.Second
+	lastBodyWait  = 16 * firstBodyWait
+)
+
+// patience gives each try with a body its time.
+type patience struct{ last time.Duration }
+
+func (p *patience) next(ctx context.Context) (context.Context, context.CancelFunc) {
+	p.last = min(max(2*p.last, firstBodyWait), lastBodyWait)
+	return context.WithTimeoutCause(ctx, p.last, errNoAck)
+}
+
+// storeBody puts a body above the payload limit into the object store. It waits as store does.
+func (b *Bus) storeBody(ctx context.Context, name string, body []byte) error {
+	var p patience
+	err := b.persist(ctx, func() error {
+		ctx, cancel := p.next(ctx)
+		defer cancel()
+		_, err := b.bodies.PutBytes(ctx, name, body)
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("loading body %s: %w", name, err)
+		return fmt.Errorf("storing a body of %d bytes: %w", len(body), err)
 	}
-	return body, nil
+	return nil
+}
+
+// loadBody gets such a body.
+func (b *Bus) loadBody(ctx context.Context, name string) (body []byte, err error) {
+	for p := (patience{}); p.last < lastBodyWait; {
+		try, cancel := p.next(ctx)
+		body, err = b.bodies.GetBytes(try, name)
+		late := try.Err() != nil && ctx.Err() == nil
+		cancel()
+		if err == nil {
+			return body, nil
+		}
+		if !late {
+			break
+		}
+	}
+	return nil, fmt.Errorf("loading body %s: %w", name, err)
 }
 
 // Discard removes the stored body of this message, if it had one. Bodies that nobody discards expire.

@@ -20,7 +20,6 @@ var ErrWorkFull = errors.New("request stream is full")
 const (
 	firstAckWait = 5 * time.Second
 	lastAckWait  = 10 * time.Second
-	bodyWait     = 10 * time.Second // for all parts of a body
 )
 
 // Pauses between two tries.
@@ -68,23 +67,6 @@ func (b *Bus) storeOnce(ctx context.Context, msg *nats.Msg, wait time.Duration) 
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
-}
-
-// storeBody puts a body above the payload limit into the object store. It waits as store does.
-func (b *Bus) storeBody(ctx context.Context, name string, body []byte) error {
-	err := b.persist(ctx, func() error {
-		ctx, cancel := context.WithTimeoutCause(ctx, bodyWait, errNoAck)
-		defer cancel()
-		_, err := b.bodies.PutBytes(ctx, name, body)
-		if err != nil && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		return err
-	})
-	if err != nil {
-		return fmt.Errorf("storing a body of %d bytes: %w", len(body), err)
-	}
-	return nil
 }
 
 // persist tries something until it succeeds, fails for a reason that will not pass, or ctx ends.
