@@ -96,7 +96,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.secrets = newSecrets(cfg.Gateway)
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
-	d.exec.Turns, d.exec.Front = turns{b}, systemcontext.New(cfg.Gateway).Message
+	d.exec.Turns, d.exec.Responses, d.exec.Front = turns{b}, storedResponses{b}, systemcontext.New(cfg.Gateway).Message
 	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
 	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))
 	return d, nil

@@ -43,6 +43,7 @@ type Config struct {
 	Providers    []Provider       // configured ones; none = only Models are listed
 	Automatic    []string         // ids of those that automatic routing may ask; none = it does not work, and is not listed
 	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
+	Stores       bool             // responses may be stored; it needs the stage session
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
 }
@@ -105,6 +106,7 @@ func FromGateway(g *config.Config) Config {
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession}, Automatic: g.Automatic(),
+		Stores: g.Sessions.StoreResponses,
 	}
 	for _, k := range g.Server.ClientKeys {
 		c.ClientKeys = append(c.ClientKeys, k.Reveal())

@@ -26,6 +26,7 @@ const writeLimit = 20 * time.Second
 type writer struct {
 	store     *store.Store
 	sessions  *sessions
+	stored    *stored
 	optimizer *memory.Optimizer
 	dead      func(ctx context.Context, stage string, f bus.Fact, reason string) error
 	log       *slog.Logger
@@ -43,6 +44,7 @@ type batch struct {
 	usage  []row[contract.RequestRecord]
 	logs   []row[contract.Log]
 	turns  []row[contract.Turn]
+	stored []row[contract.StoredResponse]
 	poison []poison
 }
 
@@ -66,6 +68,10 @@ func (w *writer) write(ctx context.Context, facts []bus.Fact) error {
 	}
 	b.poison = append(b.poison, refused...)
 	if refused, err = recordAll(ctx, w, kindLog, b.logs, w.store.RecordLogs); err != nil {
+		return err
+	}
+	b.poison = append(b.poison, refused...)
+	if refused, err = recordAll(ctx, w, kindResponse, b.stored, w.stored.record); err != nil {
 		return err
 	}
 	b.poison = append(b.poison, refused...)
@@ -107,6 +113,8 @@ func decode(facts []bus.Fact) batch {
 			b.addLog(i, f.Data)
 		case subject.IsTurn(f.Subject):
 			b.addTurn(i, f)
+		case subject.IsStored(f.Subject):
+			b.addStored(i, f)
 		default:
 			b.poison = append(b.poison, poison{fact: i, kind: kindUnknown, reason: "nothing stores facts of this subject"})
 		}
@@ -156,6 +164,15 @@ func (b *batch) addTurn(fact int, f *bus.Fact) {
 		return
 	}
 	b.turns = append(b.turns, row[contract.Turn]{t, fact})
+}
+
+func (b *batch) addStored(fact int, f *bus.Fact) {
+	r, err := contract.ParseStoredResponse(f.Data)
+	if err != nil || subject.Stored(r.ID) != f.Subject {
+		b.poison = append(b.poison, poison{fact: fact, kind: kindResponse, reason: "it is not a stored response"})
+		return
+	}
+	b.stored = append(b.stored, row[contract.StoredResponse]{r, fact})
 }
 
 // recordAll stores the rows of one kind in one transaction; if the database refuses the content of one, each on its own.

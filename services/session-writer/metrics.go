@@ -11,10 +11,11 @@ import (
 
 // Kinds of facts, as the label of the metrics.
 const (
-	kindUsage   = "usage"
-	kindLog     = "log"
-	kindTurn    = "turn"
-	kindUnknown = "unknown"
+	kindUsage    = "usage"
+	kindLog      = "log"
+	kindTurn     = "turn"
+	kindResponse = "response"
+	kindUnknown  = "unknown"
 )
 
 type metrics struct {
@@ -37,10 +38,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return c
 	}
 	m := &metrics{
-		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog, kindTurn),
-		repeated:  counter("facts_repeated_total", "Facts that were stored already when they came.", "kind", kindUsage, kindLog),
-		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindTurn, kindUnknown),
-		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "daily_usage", "sessions"),
+		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog, kindTurn, kindResponse),
+		repeated:  counter("facts_repeated_total", "Facts that were stored already when they came.", "kind", kindUsage, kindLog, kindResponse),
+		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindTurn, kindResponse, kindUnknown),
+		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "daily_usage", "sessions", "responses"),
 		requests: counter("requests_total", "Requests with a session, by what became of them.", "end",
 			endAssembled, endUnstored, endRefused, endRetried, endPoison),
 		compacts: counter("compactions_total", "Sessions that were too large, by what became of them.", "end",
@@ -54,7 +55,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 14),
 		}, []string{"kind"}),
 	}
-	for _, kind := range []string{kindUsage, kindLog, kindTurn} {
+	for _, kind := range []string{kindUsage, kindLog, kindTurn, kindResponse} {
 		m.seconds.WithLabelValues(kind) // shown as 0 from the start
 	}
 	var errs []error

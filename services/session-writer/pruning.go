@@ -30,12 +30,13 @@ func prune(ctx context.Context, db *store.Store, r store.Retention, log *slog.Lo
 	m.pruned.WithLabelValues("usage_metrics").Add(float64(removed.Usage))
 	m.pruned.WithLabelValues("daily_usage").Add(float64(removed.Daily))
 	m.pruned.WithLabelValues("sessions").Add(float64(removed.Sessions))
+	m.pruned.WithLabelValues("responses").Add(float64(removed.Responses))
 	if err != nil && ctx.Err() == nil {
 		log.ErrorContext(ctx, "pruning the database", slog.Any("error", err))
 		return
 	}
 	if removed != (store.Pruned{}) {
 		log.InfoContext(ctx, "database pruned", slog.Int64("logs", removed.Logs), slog.Int64("requests", removed.Usage),
-			slog.Int64("days", removed.Daily), slog.Int64("sessions", removed.Sessions))
+			slog.Int64("days", removed.Daily), slog.Int64("sessions", removed.Sessions), slog.Int64("responses", removed.Responses))
 	}
 }

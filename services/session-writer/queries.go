@@ -12,7 +12,7 @@ import (
 
 const defaultLogs = 50
 
-func handlers(cfg Config, s *sessions) query.Handlers {
+func handlers(cfg Config, s *sessions, r *stored) query.Handlers {
 	h, db := query.Handlers{}, s.store
 	query.GetStats.Handle(h, func(ctx context.Context, _ query.None) (query.Stats, error) { return db.Stats(ctx) })
 	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) {
@@ -37,6 +37,7 @@ func handlers(cfg Config, s *sessions) query.Handlers {
 		return query.Cleaned{Status: query.Success, Deleted: n}, err
 	})
 	s.handle(h)
+	r.handle(h)
 	return h
 }
 

@@ -114,21 +114,22 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.store, r.cancel = db, cancel
 	all := &sessions{store: db, facts: s.bus, log: s.log}
+	kept := &stored{store: db, facts: s.bus, life: s.cfg.responseLife(), most: maxInherited}
 	summaries, texts := s.compressors(r)
 	optimizer := memory.New(memory.Config{Threshold: int64(s.cfg.CompactThreshold), Window: s.cfg.RecentWindow}, db, summaries, s.log, s.metrics.compacted)
 	r.wg.Go(func() { optimizer.Run(work) })
-	w := &writer{store: db, sessions: all, optimizer: optimizer, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
+	w := &writer{store: db, sessions: all, stored: kept, optimizer: optimizer, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
 	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
 	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
 	r.facts, err = s.bus.ConsumeFacts(ctx, facts, func(_ context.Context, batch []bus.Fact) error { return w.write(work, batch) })
 	if err != nil {
 		return err
 	}
-	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all)}
+	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept)}
 	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}
-	turns := &stage{sessions: all, compressor: texts, log: s.log, metrics: s.metrics}
+	turns := &stage{sessions: all, stored: kept, compressor: texts, log: s.log, metrics: s.metrics}
 	if r.work, err = s.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Session, MaxInFlight: maxInFlight}, turns.handle); err != nil {
 		return err
 	}
@@ -157,6 +158,17 @@ func (c Config) retention() store.Retention {
 	r.Sessions = store.SessionLimit{Age: time.Duration(c.RetentionDays) * day, Count: c.MaxSessions}
 	return r
 }
+
+// responseLife is how long a stored response is kept.
+func (c Config) responseLife() time.Duration {
+	if c.RetentionDays == 0 {
+		return defaultResponseLife
+	}
+	return time.Duration(c.RetentionDays) * day
+}
+
+// defaultResponseLife is that of OpenAI.
+const defaultResponseLife = 30 * day
 
 const day = 24 * time.Hour
 

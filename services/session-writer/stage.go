@@ -13,6 +13,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
 	"hydrallm/shared/surface"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -37,6 +38,7 @@ const (
 // stage is the session's part in the way of a request: it loads the history, saves the user's turn and puts the prompt together.
 type stage struct {
 	sessions   *sessions
+	stored     *stored
 	compressor memory.Compressor // of histories
 	log        *slog.Logger
 	metrics    *metrics
@@ -86,12 +88,20 @@ var errNotFound = &fault.Fault{Kind: fault.NotFound, Code: "session_not_found", 
 
 // begin begins the turn of a request and gives its new body, nil for the old one. A *fault.Fault is the client's; any other error is only to be told.
 func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte) (edited []byte, end string, err error) {
+	within, cancel := context.WithTimeout(ctx, databaseLimit)
+	defer cancel()
+	if r.Previous != "" || r.References {
+		if edited, err = s.inherit(within, r, body); err != nil && ctx.Err() != nil {
+			return nil, endRetried, errCutOff
+		} else if err != nil || r.SessionID == "" {
+			return edited, endOf(err), err
+		}
+		body = edited
+	}
 	asked, err := prompt.Read(r.Surface, body)
 	if err != nil {
 		return nil, endRefused, fault.From(err) // the ingress has read it before
 	}
-	within, cancel := context.WithTimeout(ctx, databaseLimit)
-	defer cancel()
 	if r.ForkFrom != "" {
 		if err := s.fork(within, r); err != nil && ctx.Err() != nil {
 			return nil, endRetried, errCutOff
@@ -109,12 +119,34 @@ func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte) (ed
 		return nil, endUnstored, s.unstored(ctx, r, asked, err)
 	}
 	if p.Body == nil {
-		return nil, endAssembled, nil
+		return edited, endAssembled, nil
 	}
 	if err := measure(r, p.Body); err != nil {
 		return nil, endUnstored, s.unstored(ctx, r, asked, err)
 	}
 	return p.Body, endAssembled, nil
+}
+
+func endOf(err error) string {
+	if err != nil {
+		return endRefused
+	}
+	return endAssembled
+}
+
+// inherit puts the items of stored responses into a request. Without the database there is nothing that the request could do instead.
+func (s *stage) inherit(ctx context.Context, r *contract.Request, body []byte) ([]byte, error) {
+	edited, err := s.stored.resolve(ctx, r, body)
+	if err == nil {
+		err = measure(r, edited)
+	}
+	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
+		return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
+	}
+	if _, ok := errors.AsType[*fault.Fault](err); err != nil && !ok {
+		return nil, &fault.Fault{Kind: fault.Unavailable, Message: "Stored responses can't be read at the moment", RetryAfter: time.Second, Cause: err}
+	}
+	return edited, err
 }
 
 // turn reads the history and saves the question.

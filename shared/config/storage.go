@@ -16,6 +16,7 @@ type Sessions struct {
 	CompressorURL    string // for http
 	RetentionDays    int    // 1 to 365 (R-315)
 	MaxSessions      int    // 0 = no limit
+	StoreResponses   bool   // clients may have responses stored (R-610)
 	SystemContext    bool   // prompts begin with the block of R-055
 }
 
@@ -34,6 +35,8 @@ func (s *Sessions) settings() []setting {
 			env("SESSION_RETENTION_DAYS"),
 		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",
 			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS"),
+		key("store_responses", boolean(&s.StoreResponses), "true", "responses are stored, for as long as `retention_days`, unless their request says `store: false`; "+
+			"with `false` none is, and `previous_response_id` is refused"),
 		key("system_context", boolean(&s.SystemContext), "true", "routed requests, those of a session, and those for models with `pipeline: true` begin with a "+
 			"system message that tells the date and how far sources may be trusted"),
 	}

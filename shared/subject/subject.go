@@ -36,6 +36,8 @@ const (
 	AllLogs = "hydra.v1.log.*"
 	// AllTurns matches the turn facts of every session.
 	AllTurns = "hydra.v1.turn.*.*"
+	// AllStored matches the facts of all stored responses.
+	AllStored = storedPrefix + "*"
 	// AllUsage matches every usage fact.
 	AllUsage = "hydra.v1.usage.*"
 	// AllDead matches the dead letters of every stage.
@@ -111,6 +113,17 @@ const turnPrefix = "hydra.v1.turn."
 
 // IsTurn says whether a subject is that of a turn fact.
 func IsTurn(subj string) bool { return strings.HasPrefix(subj, turnPrefix) }
+
+const storedPrefix = "hydra.v1.stored."
+
+// Stored is the subject of the fact of a stored response, whose id, as clients give it, may hold what a subject may not.
+func Stored(response string) string {
+	sum := sha256.Sum256([]byte(response))
+	return storedPrefix + hex.EncodeToString(sum[:16])
+}
+
+// IsStored says whether a subject is that of a stored response.
+func IsStored(subj string) bool { return strings.HasPrefix(subj, storedPrefix) }
 
 // Query is the request-reply subject of one operation of a service.
 func Query(service, op string) string { return "hydra.v1.query." + service + "." + op }

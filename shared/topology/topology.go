@@ -87,8 +87,8 @@ func (c Config) Streams() []jetstream.StreamConfig {
 			Storage: jetstream.FileStorage, MaxBytes: recordingsMaxBytes, MaxAge: recordingsMaxAge, Replicas: c.replicas(),
 		},
 		{
-			Name: subject.FactsStream, Description: "what happened: usage, logs, turns of sessions",
-			Subjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns}, Discard: jetstream.DiscardOld,
+			Name: subject.FactsStream, Description: "what happened: usage, logs, turns of sessions, stored responses",
+			Subjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns, subject.AllStored}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: factsMaxBytes, MaxAge: factsMaxAge, Replicas: c.replicas(),
 		},
 		{
@@ -121,7 +121,7 @@ func (c Config) Consumers() map[string][]jetstream.ConsumerConfig {
 		subject.WorkStream:       work(subject.Work, c.WorkOnDisk),
 		subject.BackgroundStream: work(subject.Background, true),
 		subject.FactsStream: {{
-			Durable: SessionWriter, FilterSubjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns},
+			Durable: SessionWriter, FilterSubjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns, subject.AllStored},
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second, MaxAckPending: 16384, MaxDeliver: -1, Replicas: c.replicas(),
 		}},
 	}

@@ -65,6 +65,7 @@ type Executor struct {
 	Slots     slot.Acquirer
 	Dialogues Dialogues
 	Turns     Turns
+	Responses Responses
 	// Front gives the message that the prompt of a request begins with at a time; nil = none.
 	Front   func(r *contract.Request, at time.Time) []byte
 	Limits  Limits

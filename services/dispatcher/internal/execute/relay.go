@@ -227,13 +227,14 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(verdict)
 	s.turn.take(end.Chunks)
-	if s.turn.said != nil {
+	s.out = s.answer.End(s.append(s.out[:0], end.Chunks), end)
+	if response := storedOf(s.answer); s.turn.said != nil || response != nil {
 		if err := s.gate.flush(); err != nil { // nothing waits for the storing but the end
 			return s.unwritten(ctx, err)
 		}
 		s.turn.keep(ctx, s.attempt, contract.TurnAnswered)
+		s.attempt.store(ctx, response)
 	}
-	s.out = s.answer.End(s.append(s.out[:0], end.Chunks), end)
 	if err := s.gate.write(s.out, true); err != nil {
 		return s.unwritten(ctx, err)
 	}
@@ -258,6 +259,7 @@ func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict
 		return v
 	}
 	s.out = s.answer.Fail(s.append(s.out[:0], rest), errBrokeOff)
+	s.attempt.store(ctx, storedOf(s.answer))
 	if s.gate.write(s.out, true) != nil {
 		s.attempt.sent = partly
 	}

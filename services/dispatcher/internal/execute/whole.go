@@ -112,7 +112,9 @@ func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify
 	if a.run.inSession() {
 		a.keep(ctx, contract.TurnAnswered, said.Whole(), false)
 	}
-	return a.deliver(ctx, out.ContentType(), out.End(events, end))
+	events = out.End(events, end)
+	a.store(ctx, storedOf(out))
+	return a.deliver(ctx, out.ContentType(), events)
 }
 
 // collect puts an event stream together to the whole answer that the client asked for.
@@ -170,7 +172,9 @@ func (a *attempt) deliverWhole(ctx context.Context, out surface.Answer, c *answe
 	if a.run.inSession() {
 		a.keep(ctx, contract.TurnAnswered, c, false)
 	}
-	return a.deliver(ctx, contentJSON, out.Whole(c))
+	body := out.Whole(c)
+	a.store(ctx, storedOf(out))
+	return a.deliver(ctx, contentJSON, body)
 }
 
 const contentJSON = "application/json"

@@ -38,6 +38,7 @@ type Config struct {
 	Models       Models
 	Configured   map[string]struct{} // names of the models of the configuration
 	Stages       []contract.Stage    // optional stages that requests may be sent through: session, analyzed
+	Stores       bool                // responses may be stored
 	CORSOrigins  []string
 	Version      string
 

@@ -35,6 +35,8 @@ var operations = []operation{
 	asking("/v1/chat/completions", contract.SurfaceChat, "chat", "chat"),
 	asking("/v1/messages", contract.SurfaceMessages, "messages", "chat"),
 	asking(pathResponses, contract.SurfaceResponses, "responses", "chat"),
+	{path: pathResponses + "/" + id + "/input_items", methods: get, route: "responses", surface: contract.SurfaceResponses, handle: (*API).inputItems},
+	{path: pathResponses + "/" + id, methods: get + ", DELETE", route: "responses", surface: contract.SurfaceResponses, handle: (*API).storedResponse},
 	{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,
 		asks: contract.Embeddings, name: "embeddings", scan: scanEmbeddings,

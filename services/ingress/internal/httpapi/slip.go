@@ -19,7 +19,7 @@ func (a *API) decide(r *contract.Request) {
 // slip gives the stages that have something to do with a request, in the order of R-001.
 func (a *API) slip(r *contract.Request) contract.Slip {
 	slip := make(contract.Slip, 0, 4)
-	if r.SessionID != "" && a.serves(contract.StageSession) {
+	if (r.SessionID != "" || r.Previous != "" || r.References) && a.serves(contract.StageSession) {
 		slip = append(slip, contract.StageSession)
 	}
 	if r.Decision == nil {

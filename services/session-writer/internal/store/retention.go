@@ -35,7 +35,7 @@ var DefaultRetention = Retention{
 }
 
 // Pruned counts the rows that were removed.
-type Pruned struct{ Logs, Usage, Daily, Sessions int64 }
+type Pruned struct{ Logs, Usage, Daily, Sessions, Responses int64 }
 
 // pruneStep is how many rows one transaction removes at most, so that the writers behind it wait for milliseconds.
 const pruneStep = 2000
@@ -66,6 +66,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, now time.Time) (Pruned, 
 	}
 	if p.Daily, err = s.pruneDays(ctx, r.Daily, now); err != nil {
 		return p, fmt.Errorf("pruning daily sums: %w", err)
+	}
+	if p.Responses, err = s.pruneSteps(ctx, pruneResponses, Time{now}, pruneStep); err != nil {
+		return p, fmt.Errorf("pruning responses: %w", err)
 	}
 	before := time.Time{}
 	if r.Sessions.Age > 0 {

@@ -165,13 +165,15 @@ func (a *Answer) Whole(c *answer.Chunk) []byte {
 
 // Stored gives the response as it is to be stored, when it has ended; nil when the client does not want that.
 func (a *Answer) Stored() *contract.StoredResponse {
-	env := a.request.envelope
-	if !env.Store || a.status == statusInProgress {
+	r, env := a.request, a.request.envelope
+	if !r.stores || a.status == statusInProgress {
 		return nil
 	}
-	return &contract.StoredResponse{
-		ID: a.request.id(), Previous: a.request.Previous, Owner: env.Principal, Input: a.request.own(), Response: a.response(), At: env.ReceivedAt.UTC(),
+	s := &contract.StoredResponse{ID: r.id(), Previous: r.Previous, Owner: env.Principal, Input: r.own, Response: a.response(), At: env.ReceivedAt.UTC()}
+	if len(s.Input)+len(s.Response) > contract.MaxStoredResponse {
+		return nil
 	}
+	return s
 }
 
 // tell appends an event with one member.

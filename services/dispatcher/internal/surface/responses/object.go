@@ -11,8 +11,8 @@ import (
 // id is that of the response.
 func (r *Request) id() string { return contract.ResponseID(r.envelope.ID) }
 
-// own gives the input items of the request itself, without those that come from stored responses.
-func (r *Request) own() []byte {
+// ownItems gives the input items of the request itself, without those that come from stored responses.
+func (r *Request) ownItems() []byte {
 	items := r.Items()
 	if r.envelope.Inherited == 0 {
 		return items
@@ -83,7 +83,7 @@ func (a *Answer) response() []byte {
 			dst = append(dst, m.absent...)
 		}
 	}
-	dst = strconv.AppendBool(append(dst, `,"store":`...), env.Store)
+	dst = strconv.AppendBool(append(dst, `,"store":`...), r.stores)
 	dst = a.appendUsage(append(dst, `,"usage":`...))
 	if a.told.Session != "" {
 		dst = rawjson.AppendString(append(dst, `,"session_id":`...), a.told.Session)

@@ -28,7 +28,10 @@ func (Surface) Read(envelope *contract.Request, body []byte) (surface.Request, e
 	if err != nil {
 		return nil, err
 	}
-	return &Request{Request: read, envelope: envelope, chat: chat}, nil
+	r := &Request{Request: read, envelope: envelope, chat: chat}
+	r.own = r.ownItems()
+	r.stores = envelope.Store && len(r.own) < contract.MaxStoredResponse
+	return r, nil
 }
 
 // Errors writes errors.
@@ -40,6 +43,8 @@ type Request struct {
 
 	envelope *contract.Request
 	chat     *openai.Request
+	own      []byte // input items of the request itself, without those of stored responses
+	stores   bool   // the response is to be stored
 }
 
 // Chat is the request in the hub.
