@@ -29,7 +29,7 @@ type kind struct {
 var kinds = map[string]kind{
 	"openai":    {make: func(c *upstream.Client, _ []string) dialect.Dialect { return dialect.OpenAI{Client: c} }, compatible: true},
 	"ollama":    {make: func(c *upstream.Client, _ []string) dialect.Dialect { return ollama.New(c) }, compatible: true},
-	"anthropic": {make: translated(anthropic.Translator{})},
+	"anthropic": {make: func(c *upstream.Client, _ []string) dialect.Dialect { return anthropic.New(c) }},
 	"gemini": {make: func(c *upstream.Client, _ []string) dialect.Dialect {
 		return dialect.Batched{Dialect: dialect.Translated{Client: c, Translator: gemini.Translator{}}, Most: googleInputs}
 	}},
@@ -47,13 +47,6 @@ var kinds = map[string]kind{
 		}
 		return openclaw.New(cfg, c)
 	}},
-}
-
-// translated makes the dialect of a translator.
-func translated(t dialect.Translator) func(*upstream.Client, []string) dialect.Dialect {
-	return func(c *upstream.Client, _ []string) dialect.Dialect {
-		return dialect.Translated{Client: c, Translator: t}
-	}
 }
 
 // googleInputs is how many texts Google embeds in one request: "at most 100 requests can be in one batch", in both of its protocols.

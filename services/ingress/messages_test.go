@@ -25,7 +25,7 @@ func TestMessages(t *testing.T) {
 		seen <- r
 		echo(ctx, r)
 	})
-	a := g.do(http.MethodPost, "/v1/messages?beta=true", strings.NewReader(messageBody), "anthropic-version", "2023-06-01")
+	a := g.do(http.MethodPost, "/v1/messages?beta=true", strings.NewReader(messageBody), "anthropic-version", "2023-06-01", "anthropic-beta", "one,two", "x-stainless-lang", "js")
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 	require.Equal(t, a.Header.Get("X-Request-Id"), a.Header.Get("Request-Id"))
 	r := (<-seen).work
@@ -34,7 +34,26 @@ func TestMessages(t *testing.T) {
 	require.Equal(t, contract.EndpointMessages, r.Request.Endpoint())
 	require.Equal(t, "s1", r.Request.SessionID)
 	require.Equal(t, messageBody, string(r.Body))
+	require.Equal(t, [][2]string{{"Anthropic-Version", "2023-06-01"}, {"Anthropic-Beta", "one,two"}}, r.Request.Headers)
 	require.Contains(t, g.do(http.MethodGet, "/metrics", nil).body, `hydrallm_ingress_requests_total{class="2xx",route="messages"} 1`)
+}
+
+// R-580: counting is an operation of its own, without a stream.
+func TestCountTokens(t *testing.T) {
+	t.Parallel()
+	g := setup(t, nil)
+	seen := make(chan *reply, 1)
+	g.work(func(ctx context.Context, r *reply) {
+		seen <- r
+		echo(ctx, r)
+	})
+	require.Equal(t, http.StatusOK, g.do(http.MethodPost, "/v1/messages/count_tokens?beta=true", strings.NewReader(messageBody)).StatusCode)
+	r := (<-seen).work
+	require.Equal(t, contract.CountTokens, r.Request.Operation)
+	require.Equal(t, int64(1), r.Request.Traits.Tokens)
+	require.False(t, r.Request.Stream)
+	require.Empty(t, r.Request.SessionID)
+	require.Equal(t, contract.Slip{contract.StageReceived, contract.StageEnriched}, r.Request.Slip, "the model is not configured here")
 }
 
 // R-570, R-576: every error below the path of a surface is in its form, with the id that its clients look for.

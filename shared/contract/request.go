@@ -28,6 +28,8 @@ type Operation string
 const (
 	Chat       Operation = "chat" // an answer of a model to messages
 	Embeddings Operation = "embeddings"
+	// CountTokens asks how many tokens a request for an answer has.
+	CountTokens Operation = "count_tokens"
 )
 
 // Operations whose requests and answers are passed as they are (R-650). Each is named as its route below /v1, and as that of providers below their
@@ -81,6 +83,7 @@ type Request struct {
 	Stream       bool
 	IncludeUsage bool // the client wants the usage at the end of a stream
 	ReceivedAt   time.Time
+	Headers      [][2]string // of the client, for a provider that speaks its protocol
 	Traits       Traits
 	Decision     *Decision // made by the ingress for a configured model, else by the analyzer
 
@@ -204,6 +207,17 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendText(dst, "model", r.Model)
 	dst = appendTrue(dst, "stream", r.Stream)
 	dst = appendTrue(dst, "include_usage", r.IncludeUsage)
+	for i, h := range r.Headers {
+		if i == 0 {
+			dst = append(dst, `,"headers":{`...)
+		} else {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(append(rawjson.AppendString(dst, h[0]), ':'), h[1])
+	}
+	if len(r.Headers) > 0 {
+		dst = append(dst, '}')
+	}
 	dst = appendInt(dst, "tokens", r.Traits.Tokens)
 	dst = appendTrue(dst, "images", r.Traits.Images)
 	dst = appendTrue(dst, "audio", r.Traits.Audio)
@@ -345,6 +359,14 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readBool(&r.Stream, value)
 	case "include_usage":
 		return readBool(&r.IncludeUsage, value)
+	case "headers":
+		ok := value[0] == '{'
+		for m := range rawjson.Members(value) {
+			h := [2]string{string(m.Name())}
+			ok = readText(&h[1], m.Value.Of(value)) && ok
+			r.Headers = append(r.Headers, h)
+		}
+		return ok
 	case "tokens":
 		return readInt(&r.Traits.Tokens, value)
 	case "images":

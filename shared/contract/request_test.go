@@ -29,6 +29,10 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 			ID: "r2", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at,
 			Decision: &contract.Decision{Model: "m", Reason: contract.ReasonModelHint, PinProvider: true, Configured: true},
 		},
+		"with headers of the client": {
+			ID: "r4", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at, Surface: contract.SurfaceMessages, Operation: contract.CountTokens,
+			Headers: [][2]string{{"Anthropic-Version", "2023-06-01"}, {"Anthropic-Beta", `a,"b"`}},
+		},
 		"of a response": {
 			ID: "r3", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at, Surface: contract.SurfaceResponses,
 			Store: true, Background: true, Previous: "resp_1", References: true, Inherited: 7,

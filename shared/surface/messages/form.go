@@ -24,10 +24,11 @@ func (Form) Scan(body []byte, r *contract.Request) error {
 	return err
 }
 
-// ScanCount reads the body of a request to count tokens. The estimated size is the count.
+// ScanCount reads the body of a request to count tokens: the estimated size is the count. It belongs to no session, and has no stream.
 func ScanCount(body []byte, r *contract.Request) error {
-	_, err := measure(body, r)
-	r.Stream = false
+	var all contract.Request
+	_, err := measure(body, &all)
+	r.Model, r.Traits = all.Model, all.Traits
 	return err
 }
 

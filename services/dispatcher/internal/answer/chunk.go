@@ -3,6 +3,7 @@ package answer
 import (
 	"bytes"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
 )
 
@@ -22,8 +23,10 @@ const (
 // must not be changed in place; a member is changed by putting another value in its place.
 type Chunk struct {
 	Kind Kind
-	// Raw is the event as the provider sent it, if a client that speaks Chat Completions may get it so; nil otherwise.
+	// Raw is the event, or the whole answer, as the provider sent it, if a client that speaks the protocol Of may get it so; nil otherwise.
 	Raw []byte
+	// Of is the protocol of Raw; "" is Chat Completions.
+	Of contract.Surface
 	// Data is the JSON text that the chunk was read from; nil for one that was made here, whose members are all there is to it.
 	Data []byte
 	// Edited says that choices are no longer what Data and Raw say.

@@ -11,6 +11,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 )
 
@@ -32,6 +33,18 @@ type Dialect interface {
 	// Pass makes a call to a path of OpenAI's API below the base URL, whose Body goes as it is. The error is ErrUnsupported for a provider that
 	// has another API; config.Dialect says so, too.
 	Pass(ctx context.Context, call upstream.Call, path string) (*upstream.Response, error)
+}
+
+// Bypass is a dialect whose provider speaks the protocol of a surface: a client of it needs no translation.
+type Bypass interface {
+	Dialect
+
+	// Surface is the protocol.
+	Surface() contract.Surface
+	// Native makes a call whose Body is a request of the surface, and whose Header has what the client says of the protocol.
+	Native(ctx context.Context, call upstream.Call) (*Response, error)
+	// CountTokens asks how many tokens such a request has. The answer comes as the provider sends it.
+	CountTokens(ctx context.Context, call upstream.Call) (*upstream.Response, error)
 }
 
 // OpenAI is the plain dialect: most providers, and local engines, take OpenAI's requests as they are.
@@ -116,7 +129,7 @@ func (d Translated) Chat(ctx context.Context, call upstream.Call) (*Response, er
 	if err != nil {
 		return nil, err
 	}
-	resp, err := Plain(d.do(ctx, call, native))
+	resp, err := Plain(d.Do(ctx, call, native))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +148,7 @@ func (d Translated) Embed(ctx context.Context, call upstream.Call) (*upstream.Re
 	if err != nil {
 		return nil, err
 	}
-	return d.do(ctx, call, native)
+	return d.Do(ctx, call, native)
 }
 
 // Pass is nothing that another protocol can do.
@@ -143,7 +156,8 @@ func (Translated) Pass(context.Context, upstream.Call, string) (*upstream.Respon
 	return nil, ErrUnsupported
 }
 
-func (d Translated) do(ctx context.Context, call upstream.Call, native Native) (*upstream.Response, error) {
+// Do makes a call in the words of the provider.
+func (d Translated) Do(ctx context.Context, call upstream.Call, native Native) (*upstream.Response, error) {
 	call.URL, call.Body = Operation(call.URL, native.Path), native.Body
 	for name, values := range native.Header {
 		if len(call.Header.Values(name)) == 0 { // what the operator set wins

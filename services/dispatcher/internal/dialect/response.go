@@ -8,6 +8,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 )
 
@@ -22,6 +23,8 @@ type Response struct {
 	// Completion makes a whole answer of a 2xx body, which it may alias; nil when that is a chat completion. It is false when the body is no
 	// answer.
 	Completion func(out *answer.Chunk, body []byte) bool
+	// Native is the protocol in which the answer came because the client speaks it: its chunks have the provider's own bytes. "" = it did not.
+	Native contract.Surface
 }
 
 // Plain is the response of a provider that speaks Chat Completions.
@@ -47,6 +50,9 @@ func (r *Response) Whole(out *answer.Chunk, body []byte) (translated bool) {
 	if r.Completion != nil {
 		out.Reset(answer.Piece)
 		if out.Plain = true; r.Completion(out, body) {
+			if r.Native != "" {
+				out.Raw, out.Of = body, r.Native
+			}
 			return true
 		}
 	}

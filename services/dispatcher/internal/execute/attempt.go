@@ -138,7 +138,7 @@ func usageStatus(v classify.Verdict) string {
 // exchange makes the call and passes a good answer on.
 func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	a.run.passed = nil
-	resp, err := a.run.op.send(ctx, a.link.Channel, a.build(ctx))
+	resp, err := a.run.op.send(ctx, a.link, a.build(ctx))
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 		return untranslatable(bad)
 	}
@@ -199,7 +199,7 @@ func (a *attempt) answerOf(resp *upstream.Response, body []byte) classify.Answer
 // build prepares the request for the link, from the client's body each time.
 func (a *attempt) build(ctx context.Context) upstream.Call {
 	c := a.link.Channel
-	body := a.run.op.appendUpstream(nil, openai.Rewrite{Model: a.link.Model, Defaults: a.link.Defaults, Patch: a.link.Patch, Front: a.run.front})
+	body := a.run.op.appendUpstream(nil, a.link, openai.Rewrite{Model: a.link.Model, Defaults: a.link.Defaults, Patch: a.link.Patch, Front: a.run.front})
 	if a.link.NoImages {
 		body, a.omitted = compat.WithoutImages(body)
 	}

@@ -52,9 +52,9 @@ func (a *attempt) reason() string {
 const autoModel = "auto"
 
 // options say how an answer to this request is repaired.
-func (a *attempt) options(o chat) stream.Options {
+func (a *attempt) options(o *chat) stream.Options {
 	return stream.Options{
-		Think: a.link.Channel.Think, Choices: o.request.Chat().Choices, Uniform: a.routed() || a.run.job.Request.Surface != contract.SurfaceChat,
+		Think: a.link.Channel.Think, Choices: o.choices(), Uniform: a.routed() || a.run.job.Request.Surface != contract.SurfaceChat,
 	}
 }
 

@@ -21,12 +21,12 @@ type operation interface {
 	streams() bool
 	// media gives the types of the request's body and of the answer's.
 	media() (content, accept string)
-	// fits says why a channel can't be asked; nil when it can.
-	fits(c *Channel) *openai.RequestError
-	// appendUpstream appends the body for a provider.
-	appendUpstream(dst []byte, w openai.Rewrite) []byte
+	// fits says why a link can't be asked; nil when it can.
+	fits(l *link) *openai.RequestError
+	// appendUpstream appends the body for the provider of a link.
+	appendUpstream(dst []byte, l *link, w openai.Rewrite) []byte
 	// send makes the call. The error may be an *openai.RequestError.
-	send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error)
+	send(ctx context.Context, l *link, call upstream.Call) (*dialect.Response, error)
 	// pass passes a 2xx answer on and says what became of it. It closes resp.
 	pass(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict
 }
@@ -49,37 +49,86 @@ func (e *Executor) read(j Job) (operation, error) {
 		return nil, fmt.Errorf("%w: %q", errNoSurface, j.Request.Surface)
 	}
 	req, err := s.Read(j.Request, j.Body)
-	return chat{req}, err
+	if err != nil {
+		return nil, err
+	}
+	if j.Request.Operation == contract.CountTokens {
+		return newCounting(req, j.Request)
+	}
+	return &chat{request: req, envelope: j.Request}, nil
 }
 
 // chat asks for an answer of a model.
-type chat struct{ request surface.Request }
+type chat struct {
+	request  surface.Request
+	envelope *contract.Request
+	hub      *openai.Request // nil when no link needs it
+}
 
-func (o chat) streams() bool { return o.request.Chat().Stream }
+// fits puts the request into the hub for a link that needs it there.
+func (o *chat) fits(l *link) *openai.RequestError {
+	if o.bypass(l) != nil {
+		return nil
+	}
+	if r, ok := o.request.(surface.Demanding); ok {
+		if bad := r.Demand(); bad != nil {
+			return bad
+		}
+	}
+	if o.hub != nil {
+		return nil
+	}
+	hub, err := o.request.Chat()
+	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
+		return bad
+	}
+	o.hub = hub
+	return nil
+}
 
-func (o chat) media() (content, accept string) {
+func (o *chat) streams() bool {
+	if o.hub != nil {
+		return o.hub.Stream
+	}
+	return o.envelope.Stream
+}
+
+func (o *chat) media() (content, accept string) {
 	if o.streams() {
 		return contentJSON, "text/event-stream"
 	}
 	return contentJSON, contentJSON
 }
 
-func (o chat) fits(*Channel) *openai.RequestError {
-	if r, ok := o.request.(surface.Demanding); ok {
-		return r.Demand()
+// choices is how many answers the client wants.
+func (o *chat) choices() int {
+	if o.hub != nil {
+		return o.hub.Choices
 	}
-	return nil
+	return 1
 }
 
-func (o chat) appendUpstream(dst []byte, w openai.Rewrite) []byte {
-	return o.request.Chat().AppendUpstream(dst, w)
+func (o *chat) appendUpstream(dst []byte, l *link, w openai.Rewrite) []byte {
+	if o.bypass(l) != nil {
+		return o.request.(surface.Native).AppendNative(dst, w) //nolint:forcetypeassert // bypass has asked
+	}
+	if o.fits(l) != nil { // another model of the channel, which has patches of its own; send says so
+		return nil
+	}
+	return o.hub.AppendUpstream(dst, w)
 }
 
-func (o chat) send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error) {
-	return c.Dialect.Chat(ctx, call)
+func (o *chat) send(ctx context.Context, l *link, call upstream.Call) (*dialect.Response, error) {
+	if d := o.bypass(l); d != nil {
+		return d.Native(ctx, withClients(call, o.envelope))
+	}
+	if bad := o.fits(l); bad != nil {
+		return nil, bad
+	}
+	return l.Channel.Dialect.Chat(ctx, call)
 }
 
-func (o chat) pass(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+func (o *chat) pass(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
 	defer resp.Close()
 	body, err := resp.Sniff()
 	switch {
@@ -102,16 +151,16 @@ func (embeddings) streams() bool { return false }
 
 func (embeddings) media() (content, accept string) { return contentJSON, contentJSON }
 
-func (embeddings) fits(*Channel) *openai.RequestError { return nil }
+func (embeddings) fits(*link) *openai.RequestError { return nil }
 
-func (o embeddings) appendUpstream(dst []byte, w openai.Rewrite) []byte {
+func (o embeddings) appendUpstream(dst []byte, _ *link, w openai.Rewrite) []byte {
 	return o.request.AppendUpstream(dst, w)
 }
 
-func (o embeddings) send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error) {
-	resp, err := c.Dialect.Embed(ctx, call)
+func (o embeddings) send(ctx context.Context, l *link, call upstream.Call) (*dialect.Response, error) {
+	resp, err := l.Channel.Dialect.Embed(ctx, call)
 	if errors.Is(err, dialect.ErrUnsupported) {
-		return nil, &openai.RequestError{Message: "The provider " + quoted(c.Provider) + " offers no embeddings", Param: "model"}
+		return nil, &openai.RequestError{Message: "The provider " + quoted(l.Channel.Provider) + " offers no embeddings", Param: "model"}
 	}
 	return dialect.Plain(resp, err)
 }

@@ -44,7 +44,7 @@ func passed(h http.Header, clean func(string) string) [][2]string {
 	add(headerRetryAfterMS, h.Get(headerRetryAfterMS))
 	first := len(out)
 	for name, values := range h {
-		if strings.HasPrefix(name, "X-Ratelimit-") {
+		if strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-") {
 			add(name, values[0])
 		}
 	}

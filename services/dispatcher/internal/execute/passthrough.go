@@ -28,19 +28,20 @@ func (o passthrough) media() (content, accept string) {
 	return cmp.Or(o.envelope.ContentType, contentJSON), "*/*"
 }
 
-func (o passthrough) fits(c *Channel) *openai.RequestError {
+func (o passthrough) fits(l *link) *openai.RequestError {
+	c := l.Channel
 	if c.Passes {
 		return nil
 	}
 	return &openai.RequestError{Message: "The provider " + quoted(c.Provider) + " has another API, without /" + string(o.envelope.Operation), Param: "model"}
 }
 
-func (o passthrough) appendUpstream(dst []byte, w openai.Rewrite) []byte {
+func (o passthrough) appendUpstream(dst []byte, _ *link, w openai.Rewrite) []byte {
 	return o.request.AppendUpstream(dst, w)
 }
 
-func (o passthrough) send(ctx context.Context, c *Channel, call upstream.Call) (*dialect.Response, error) {
-	return dialect.Plain(c.Dialect.Pass(ctx, call, "/"+string(o.envelope.Operation)))
+func (o passthrough) send(ctx context.Context, l *link, call upstream.Call) (*dialect.Response, error) {
+	return dialect.Plain(l.Channel.Dialect.Pass(ctx, call, "/"+string(o.envelope.Operation)))
 }
 
 // piece is how much of an answer is read at once.

@@ -70,6 +70,9 @@ type relay struct {
 	out     []byte // of the event at hand
 	turn    transcript
 
+	native bool         // client and provider speak one protocol: events pass as they come
+	event  answer.Chunk // the event at hand as it came
+
 	begun      bool        // content came
 	idleTimer  *time.Timer // while more of it is waited for
 	graceTimer *time.Timer // while a finished one is
@@ -77,13 +80,16 @@ type relay struct {
 }
 
 // relay passes an event stream on. It returns when the stream has ended, one way or the other.
-func (o chat) relay(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+func (o *chat) relay(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
 	room := takeRoom(resp.Body)
 	defer room.giveBack()
 	s := &relay{
 		attempt: a, resp: resp.Response, source: resp.Source(&room.events, &room.chunks), filter: stream.NewFilter(a.options(o)),
-		answer: o.request.Answer(a.disclosure()), out: room.out, graceLeft: grace,
+		native: resp.Native != "", out: room.out, graceLeft: grace,
 	}
+	told := a.disclosure()
+	told.Native = s.native
+	s.answer = o.request.Answer(told)
 	if a.run.inSession() {
 		s.turn.said = &stream.Transcript{}
 	}
@@ -108,6 +114,7 @@ func (s *relay) run(ctx context.Context) classify.Verdict {
 		if err != nil {
 			return s.ended(ctx, err)
 		}
+		s.arrived(c)
 		step := s.filter.Take(c)
 		s.begun = s.begun || step.Decisive
 		if step.Resumed {
@@ -162,7 +169,24 @@ func (s *relay) write(step stream.Step) error {
 	return s.gate.flush()
 }
 
+// arrived notes an event as it came.
+func (s *relay) arrived(c *answer.Chunk) {
+	if !s.native {
+		return
+	}
+	s.event = answer.Chunk{Kind: c.Kind, Raw: c.Raw, Of: c.Of}
+	if c.Kind == answer.Problem { // it may repeat the key that it was sent
+		s.event.Raw = []byte(s.attempt.run.exec.Secrets.Replace(string(c.Raw)))
+	}
+}
+
+// append appends what the client gets of an event: what the filter has made of it, or the event itself, once.
 func (s *relay) append(dst []byte, chunks []*answer.Chunk) []byte {
+	if s.native {
+		dst = s.answer.Append(dst, &s.event)
+		s.event = answer.Chunk{}
+		return dst
+	}
 	for _, c := range chunks {
 		dst = s.answer.Append(dst, c)
 	}

@@ -63,10 +63,22 @@ func (r *run) answer(ctx context.Context) error {
 		return err
 	}
 	if bad := r.fit(); bad != nil {
+		if o, ok := r.op.(counting); ok {
+			return o.estimate(ctx, r)
+		}
 		v := untranslatable(bad)
 		r.record.Status = usageStatus(v)
 		return r.refusal(v)
 	}
+	err = r.walk(ctx)
+	if o, ok := r.op.(counting); ok && uncounted(err) {
+		return o.estimate(ctx, r)
+	}
+	return err
+}
+
+// walk calls one link after the other until one answers.
+func (r *run) walk(ctx context.Context) error {
 	for {
 		l, held, ok := r.reserve(ctx)
 		if !ok {
@@ -97,7 +109,7 @@ func (r *run) answer(ctx context.Context) error {
 // fit leaves out the links that can't be asked. The error is why there is none.
 func (r *run) fit() (bad *openai.RequestError) {
 	links := slices.DeleteFunc(r.links, func(l link) bool {
-		why := r.op.fits(l.Channel)
+		why := r.op.fits(&l)
 		if why != nil {
 			bad = why
 		}

@@ -37,7 +37,7 @@ func readAll(resp *upstream.Response) ([]byte, error) {
 }
 
 // whole passes a whole answer on, as a stream if the client asked for one (STR-10).
-func (o chat) whole(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+func (o *chat) whole(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
 	body, err := readAll(resp.Response)
 	if err != nil {
 		return a.cutOff(ctx, resp.Context(), err)
@@ -74,7 +74,7 @@ func ordinary(c *answer.Chunk) bool {
 }
 
 // deliver sends a whole answer, repaired.
-func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify.Verdict {
+func (o *chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify.Verdict {
 	if !o.streams() && !c.Plain { // a piece of a stream, which has no message for a client to read
 		all := stream.NewCollector(a.options(o))
 		if _, err := all.Take(c); err != nil {
@@ -85,7 +85,9 @@ func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify
 			return classify.Ended(err)
 		}
 	}
-	out := o.request.Answer(a.disclosure())
+	told := a.disclosure()
+	told.Native = !o.streams() && c.Of != ""
+	out := o.request.Answer(told)
 	if !o.streams() {
 		stream.Repair(c, a.options(o))
 		a.countUsage(stream.UsageOf(c))
@@ -118,7 +120,7 @@ func (o chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classify
 }
 
 // collect puts an event stream together to the whole answer that the client asked for.
-func (o chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
+func (o *chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) classify.Verdict {
 	room := takeRoom(resp.Body)
 	defer room.giveBack()
 	events, all := resp.Source(&room.events, &room.chunks), stream.NewCollector(a.options(o))

@@ -23,8 +23,9 @@ type Surface interface {
 
 // Request is one request of a client, with what its answers depend on. It is safe for concurrent use.
 type Request interface {
-	// Chat is the request in the hub. Whether it is streamed holds for the client as well.
-	Chat() *openai.Request
+	// Chat is the request in the hub. Whether it is streamed holds for the client as well. The error is an *openai.RequestError: the hub has no words for
+	// what the client asks for.
+	Chat() (*openai.Request, error)
 	// Answer begins an answer. One that is not sent to its end may be thrown away, and another begun.
 	Answer(d Disclosure) Answer
 }
@@ -33,6 +34,14 @@ type Request interface {
 type Demanding interface {
 	// Demand says why; nil when others can serve it.
 	Demand() *openai.RequestError
+}
+
+// Native is a Request that a provider which speaks the same protocol may get as it is.
+type Native interface {
+	Request
+
+	// AppendNative appends the body for such a provider. Of the rewrite, only the model and the front are used.
+	AppendNative(dst []byte, w openai.Rewrite) []byte
 }
 
 // Answer writes one answer. It is not safe for concurrent use. Chunks are only read, and nothing of them is kept.
@@ -54,6 +63,7 @@ type Disclosure struct {
 	Model   string   // name that the whole answer and every chunk state, with one id for all of them (C-07)
 	Usage   []Member // members of the usage, which there is then in any case
 	Session string   // id, for whole answers; "" = none
+	Native  bool     // chunks have the provider's own events in the client's protocol, or its whole answer, which pass as they are but for the model
 	Parts   []byte   // array of what was tried before, for the message of a whole answer; nil for none
 }
 

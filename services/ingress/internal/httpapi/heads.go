@@ -43,7 +43,7 @@ func unique(raw []byte) bool {
 	return slices.ContainsFunc(ofOneCall, func(name []byte) bool { return bytes.Contains(raw, name) })
 }
 
-var ofOneCall = [][]byte{[]byte("X-Upstream-Request-Id"), []byte("X-Ratelimit-"), []byte("Openai-Processing-Ms")}
+var ofOneCall = [][]byte{[]byte("X-Upstream-Request-Id"), []byte("X-Ratelimit-"), []byte("Anthropic-Ratelimit-"), []byte("Openai-Processing-Ms")}
 
 var contentType = []byte("content-type")
 

@@ -6,6 +6,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/surface"
+	"hydrallm/shared/surface/messages"
 )
 
 // operation is what clients may call below /v1: a path with its methods.
@@ -34,6 +35,10 @@ const (
 var operations = []operation{
 	asking("/v1/chat/completions", contract.SurfaceChat, "chat", "chat"),
 	asking("/v1/messages", contract.SurfaceMessages, "messages", "chat"),
+	{
+		path: "/v1/messages/count_tokens", methods: post, route: "count_tokens", surface: contract.SurfaceMessages, handle: (*API).work,
+		asks: contract.CountTokens, name: "count_tokens", scan: messages.ScanCount,
+	},
 	asking(pathResponses, contract.SurfaceResponses, "responses", "chat"),
 	{path: pathResponses + "/" + id + "/input_items", methods: get, route: "responses", surface: contract.SurfaceResponses, handle: (*API).inputItems},
 	{path: pathResponses + "/" + id, methods: get + ", DELETE", route: "responses", surface: contract.SurfaceResponses, handle: (*API).storedResponse},

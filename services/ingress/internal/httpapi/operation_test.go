@@ -43,11 +43,12 @@ func (s *span) SetAttributes(list ...attribute.KeyValue) {
 func TestOperationsAreTraced(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct{ name, body string }{
-		"/v1/chat/completions": {"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
-		"/v1/messages":         {"chat", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`},
-		"/v1/responses":        {"chat", `{"model":"m","input":"hi"}`},
-		"/v1/embeddings":       {"embeddings", `{"model":"m","input":"hi"}`},
-		"/v1/completions":      {"text_completion", `{"model":"m","prompt":"hi"}`},
+		"/v1/chat/completions":      {"chat", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		"/v1/messages":              {"chat", `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hi"}]}`},
+		"/v1/messages/count_tokens": {"count_tokens", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`},
+		"/v1/responses":             {"chat", `{"model":"m","input":"hi"}`},
+		"/v1/embeddings":            {"embeddings", `{"model":"m","input":"hi"}`},
+		"/v1/completions":           {"text_completion", `{"model":"m","prompt":"hi"}`},
 	}
 	for _, name := range []string{
 		"moderations", "audio/speech", "audio/transcriptions", "audio/translations", "images/generations", "images/edits", "images/variations", "rerank",

@@ -12,14 +12,21 @@
 package anthropic
 
 import (
+	"context"
 	"net/http"
 
+	"hydrallm/services/dispatcher/internal/answer"
 	"hydrallm/services/dispatcher/internal/dialect"
+	"hydrallm/services/dispatcher/internal/upstream"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai"
 )
 
 const (
 	// path is below a base URL such as https://api.anthropic.com.
 	path = "/v1/messages"
+	// countPath counts the tokens of a request.
+	countPath = path + "/count_tokens"
 	// version is the last one that takes temperature and top_p.
 	version = "2023-06-01"
 	// DefaultMaxTokens is the limit of an answer for which the client states none: the Messages API wants one. Thinking that has a budget
@@ -37,3 +44,36 @@ var _ dialect.Translator = Translator{}
 
 // Authorize sets the key.
 func (Translator) Authorize(h http.Header, key string) { h.Set("X-Api-Key", key) }
+
+// New makes the dialect.
+func New(client dialect.Client) dialect.Bypass {
+	return bypass{dialect.Translated{Client: client, Translator: Translator{}}}
+}
+
+// bypass is the dialect, of which a client of Messages needs nothing but the address and the key.
+type bypass struct{ dialect.Translated }
+
+// Surface is Messages.
+func (bypass) Surface() contract.Surface { return contract.SurfaceMessages }
+
+// Native passes the call on. The answer is read as well as it is translated, but passes as it is.
+func (d bypass) Native(ctx context.Context, call upstream.Call) (*dialect.Response, error) {
+	resp, err := dialect.Plain(d.ask(ctx, call, path))
+	if err != nil {
+		return nil, err
+	}
+	resp.Native, resp.Completion = contract.SurfaceMessages, Translator{}.Completion
+	resp.Events = func(r *openai.Reader) answer.Source {
+		return answer.Native(r, Translator{}.Events(), contract.SurfaceMessages)
+	}
+	return resp, nil
+}
+
+// CountTokens passes the call on.
+func (d bypass) CountTokens(ctx context.Context, call upstream.Call) (*upstream.Response, error) {
+	return d.ask(ctx, call, countPath)
+}
+
+func (d bypass) ask(ctx context.Context, call upstream.Call, path string) (*upstream.Response, error) {
+	return d.Do(ctx, call, dialect.Native{Path: path, Header: http.Header{"Anthropic-Version": {version}}, Body: call.Body})
+}

@@ -30,11 +30,14 @@ func (*Answer) ContentType() string { return "text/event-stream; charset=utf-8" 
 // Append appends a chunk as an event. Without anything to change, it passes as it came.
 func (a *Answer) Append(dst []byte, c *answer.Chunk) []byte {
 	if c.Kind == answer.Comment {
+		if c.Of != "" {
+			return dst
+		}
 		return append(dst, c.Raw...)
 	}
 	a.head.Learn(c)
 	if c.Data != nil && !c.Edited && !c.NullError && c.HasChoices && a.told.Model == "" {
-		if c.Raw != nil {
+		if c.Raw != nil && c.Of == "" {
 			return append(dst, c.Raw...)
 		}
 		return openai.AppendData(dst, c.Data)

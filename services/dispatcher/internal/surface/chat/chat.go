@@ -31,7 +31,7 @@ func (Surface) Errors() shared.Errors { return chat.Errors{} }
 type Request struct{ *openai.Request }
 
 // Chat is the request itself.
-func (r Request) Chat() *openai.Request { return r.Request }
+func (r Request) Chat() (*openai.Request, error) { return r.Request, nil }
 
 // Answer begins an answer.
 func (r Request) Answer(d surface.Disclosure) surface.Answer { return NewAnswer(d, r.IncludeUsage) }

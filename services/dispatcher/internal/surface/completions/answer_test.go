@@ -77,8 +77,10 @@ func TestDemand(t *testing.T) {
 		r, err := s.Read(&contract.Request{}, []byte(body))
 		require.NoError(t, err)
 		require.NotNil(t, r.(surface.Demanding).Demand()) //nolint:forcetypeassert // the test is about this
-		require.Equal(t, choices, r.Chat().Choices)
-		require.True(t, r.Chat().Stream)
+		hub, err := r.Chat()
+		require.NoError(t, err)
+		require.Equal(t, choices, hub.Choices)
+		require.True(t, hub.Stream)
 	}
 	r, err := s.Read(&contract.Request{}, []byte(`{"prompt":"a"}`))
 	require.NoError(t, err)

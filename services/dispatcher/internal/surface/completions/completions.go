@@ -45,7 +45,7 @@ type Request struct {
 var _ surface.Demanding = (*Request)(nil)
 
 // Chat is the request in the hub.
-func (r *Request) Chat() *openai.Request { return r.chat }
+func (r *Request) Chat() (*openai.Request, error) { return r.chat, nil }
 
 // Demand says why only a provider of this protocol can serve the request; nil when others can.
 func (r *Request) Demand() *openai.RequestError { return r.completion.Demand }

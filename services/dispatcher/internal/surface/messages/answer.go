@@ -225,7 +225,7 @@ func (a *Answer) End(dst []byte, end stream.End) []byte {
 	dst = append(append(dst, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":"...), reason...)
 	dst = append(append(dst, `,"stop_sequence":`...), sequence...)
 	dst = append(append(dst, `},"usage":`...), a.usage(end.Usage)...)
-	return append(dst, "}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n"...)
+	return append(dst, "}\n\n"+stopEvent...)
 }
 
 // stopReason gives the stop_reason for the finish reason, and the stop_sequence.

@@ -26,7 +26,9 @@ func options(t testing.TB) answertest.Options {
 	t.Helper()
 	r, err := messages.Surface{}.Read(&contract.Request{}, []byte(question))
 	require.NoError(t, err)
-	require.True(t, r.Chat().Stream)
+	hub, err := r.Chat()
+	require.NoError(t, err)
+	require.True(t, hub.Stream)
 	return answertest.Options{To: r.Answer, IncludeUsage: true}
 }
 

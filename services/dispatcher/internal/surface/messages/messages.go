@@ -3,6 +3,8 @@
 package messages
 
 import (
+	"sync"
+
 	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
@@ -15,17 +17,17 @@ type Surface struct{}
 
 var _ surface.Surface = Surface{}
 
-// Read translates the body.
+// Read notes the body: whether it needs a translation depends on who gets it.
 func (Surface) Read(_ *contract.Request, body []byte) (surface.Request, error) {
-	hub, err := messages.Form{}.Chat(body)
-	if err != nil {
-		return nil, err
-	}
-	chat, err := openai.ScanRequest(hub)
-	if err != nil {
-		return nil, err
-	}
-	return &Request{body: body, chat: chat}, nil
+	r := &Request{body: body}
+	r.chat = sync.OnceValues(func() (*openai.Request, error) {
+		hub, err := messages.Form{}.Chat(body)
+		if err != nil {
+			return nil, err
+		}
+		return openai.ScanRequest(hub)
+	})
+	return r, nil
 }
 
 // Errors writes errors in Anthropic's form.
@@ -34,14 +36,26 @@ func (Surface) Errors() shared.Errors { return messages.Errors{} }
 // Request is a request of a client.
 type Request struct {
 	body []byte
-	chat *openai.Request
+	chat func() (*openai.Request, error)
 }
 
-// Chat is the request in the hub.
-func (r *Request) Chat() *openai.Request { return r.chat }
+var _ surface.Native = (*Request)(nil)
+
+// Chat translates the request, once.
+func (r *Request) Chat() (*openai.Request, error) { return r.chat() }
+
+// AppendNative appends the request for a provider that speaks Messages.
+func (r *Request) AppendNative(dst []byte, w openai.Rewrite) []byte {
+	return messages.AppendNative(dst, r.body, w.Model, w.Front)
+}
 
 // Answer begins an answer.
-func (r *Request) Answer(d surface.Disclosure) surface.Answer { return &Answer{request: r, told: d} }
+func (r *Request) Answer(d surface.Disclosure) surface.Answer {
+	if d.Native {
+		return &nativeAnswer{told: d}
+	}
+	return &Answer{request: r, told: d}
+}
 
 // tokens is the estimated size of the request, without that of the answer.
 func (r *Request) tokens() int64 {

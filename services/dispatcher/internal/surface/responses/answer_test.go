@@ -162,7 +162,9 @@ func TestSurface(t *testing.T) {
 		require.ErrorAs(t, err, new(*openai.RequestError), body)
 	}
 	r := read(t, `{"input":"hi","stream":true}`)
-	require.True(t, r.Chat().Stream)
+	hub, err := r.Chat()
+	require.NoError(t, err)
+	require.True(t, hub.Stream)
 	out := r.Answer(surface.Disclosure{})
 	require.Contains(t, out.ContentType(), "text/event-stream")
 	require.Equal(t, ": hi\n\n", string(out.Append(nil, &answer.Chunk{Kind: answer.Comment, Raw: []byte(": hi\n\n")})), "a comment is no beginning")

@@ -48,7 +48,7 @@ type Request struct {
 }
 
 // Chat is the request in the hub.
-func (r *Request) Chat() *openai.Request { return r.chat }
+func (r *Request) Chat() (*openai.Request, error) { return r.chat, nil }
 
 // Answer begins an answer.
 func (r *Request) Answer(d surface.Disclosure) surface.Answer { return NewAnswer(r, d) }
