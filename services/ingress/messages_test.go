@@ -86,3 +86,37 @@ func TestErrorsOfMessages(t *testing.T) {
 		require.NotEmpty(t, a.Header.Get("Request-Id"))
 	}
 }
+
+// R-581: a client of Anthropic lists models in its own words.
+func TestModelsOfMessages(t *testing.T) {
+	t.Parallel()
+	g := setup(t, func(c *ingress.Config) {
+		c.Models = []ingress.Model{{ID: "a/b"}, {ID: "c"}}
+		c.ClientKeys = []string{"the-key-of-a-client"}
+	})
+	ask := func(path, key string) (answer, gjson.Result) {
+		a := g.do(http.MethodGet, path, nil, "anthropic-version", "2023-06-01", "x-api-key", key)
+		require.NotEmpty(t, a.Header.Get("Request-Id"))
+		return a, gjson.Parse(a.body)
+	}
+	a, body := ask("/v1/models?limit=1", "the-key-of-a-client")
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	require.Equal(t, "a/b", body.Get("data.0.id").Str)
+	require.Equal(t, "model", body.Get("data.0.type").Str)
+	require.True(t, body.Get("has_more").Bool())
+	a, body = ask("/v1/models?after_id=a%2Fb", "the-key-of-a-client")
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	require.Equal(t, "c", body.Get("last_id").Str)
+	a, body = ask("/v1/models/a%2Fb", "the-key-of-a-client")
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	require.Equal(t, "a/b", body.Get("display_name").Str)
+	for path, status := range map[string]int{"/v1/models/x": 404, "/v1/models?limit=0": 400, "/v1/models?limit=x": 400, "/v1/models?after_id=x": 400} {
+		a, body = ask(path, "the-key-of-a-client")
+		require.Equal(t, status, a.StatusCode, path)
+		require.Equal(t, "error", body.Get("type").Str)
+	}
+	a, body = ask("/v1/models", "wrong")
+	require.Equal(t, http.StatusUnauthorized, a.StatusCode)
+	require.Equal(t, "authentication_error", body.Get("error.type").Str)
+	require.Contains(t, g.do(http.MethodGet, "/v1/models", nil, "x-api-key", "the-key-of-a-client").body, `"object":"list"`)
+}

@@ -1,28 +1,63 @@
 package httpapi
 
 import (
+	"strconv"
+
 	"github.com/valyala/fasthttp"
 
+	"hydrallm/services/ingress/internal/modellist"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
 )
 
 // Models is the model list, encoded; *modellist.List is one.
 type Models interface {
 	All() []byte
 	Find(id string) (body []byte, ok bool)
+
+	// Page and Entry are the same in Anthropic's words.
+	Page(p modellist.Page) (body []byte, ok bool)
+	Entry(id string) (body []byte, ok bool)
 }
 
 // listModels gives all entries. There may be thousands.
 func (a *API) listModels(x *exchange, _ *operation) error {
 	body := a.Models.All()
+	if x.surface == contract.SurfaceMessages {
+		var err error
+		if body, err = a.modelPage(x.QueryArgs()); err != nil {
+			return err
+		}
+	}
 	x.json(fasthttp.StatusOK, nil)
 	a.whole(x, [][]byte{body}, len(body))
 	return nil
 }
 
+// modelPage gives a part of the list, as clients of Anthropic ask for it: without a limit, all of it.
+func (a *API) modelPage(query *fasthttp.Args) ([]byte, error) {
+	p := modellist.Page{After: string(query.Peek("after_id")), Before: string(query.Peek("before_id"))}
+	if text := string(query.Peek("limit")); text != "" {
+		var err error
+		if p.Limit, err = strconv.Atoi(text); err != nil || p.Limit < 1 {
+			return nil, &fault.Fault{Kind: fault.Invalid, Message: "limit: must be a positive number", Param: "limit", Code: openai.CodeInvalidValue}
+		}
+	}
+	body, ok := a.Models.Page(p)
+	if !ok {
+		return nil, &fault.Fault{Kind: fault.Invalid, Message: "after_id, before_id: there is no model with this id", Param: "after_id", Code: openai.CodeInvalidValue}
+	}
+	return body, nil
+}
+
 // showModel gives one entry. Ids hold slashes and colons, which the client may have escaped (URL-03).
 func (a *API) showModel(x *exchange, _ *operation) error {
-	if body, ok := a.Models.Find(x.id); ok {
+	find := a.Models.Find
+	if x.surface == contract.SurfaceMessages {
+		find = a.Models.Entry
+	}
+	if body, ok := find(x.id); ok {
 		x.json(fasthttp.StatusOK, body)
 		return nil
 	}

@@ -76,6 +76,14 @@ func scanEmbeddings(body []byte, req *contract.Request) error {
 	return nil
 }
 
+// spoken is the surface of an operation for a request. Models are listed in the words of whoever asks: Anthropic's clients say so.
+func (op *operation) spoken(x *exchange) contract.Surface {
+	if strings.HasPrefix(op.path, pathModels) && len(x.Request.Header.Peek(headerAnthropicVersion)) > 0 {
+		return contract.SurfaceMessages
+	}
+	return op.surface
+}
+
 // operationAt gives the operation of a path, with what stands for its {id}, or nil.
 func operationAt(path string) (op *operation, given string) {
 	for i := range operations {

@@ -95,7 +95,7 @@ func (a *API) v1(x *exchange, path string) error {
 	switch {
 	case op != nil:
 		x.route, x.id = op.route, given
-		x.speak(op.surface)
+		x.speak(op.spoken(x))
 	case path == pathV1:
 		x.route = routeRoot
 	default:

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/openai/rawjson"
 )
 
 // List is the list as it is now. It may be read by many while one goroutine updates it.
@@ -23,7 +24,13 @@ type List struct {
 type answers struct {
 	list []byte
 	byID map[string][]byte // parts of list
+
+	entries []spoken       // the same models, as Anthropic has them
+	at      map[string]int // their places
 }
+
+// spoken is an entry of Anthropic's list.
+type spoken struct{ id, text []byte }
 
 // New makes the list of an empty model index. Models come first and win over others with the same id (R-050); without providers nothing else is
 // listed, and "auto" only if there are providers that it may ask.
@@ -44,7 +51,7 @@ func (l *List) Find(id string) (body []byte, ok bool) {
 
 // Update takes in what has been discovered. Only the models of configured providers are listed.
 func (l *List) Update(book *modelindex.Book) {
-	e := encoder{created: l.created, list: []byte(`{"object":"list","data":[`), at: map[string]place{}}
+	e := encoder{created: l.created, list: []byte(`{"object":"list","data":[`), at: map[string]place{}, places: map[string]int{}}
 	for _, m := range l.configured {
 		e.add(m)
 	}
@@ -67,6 +74,8 @@ type encoder struct {
 	created int64
 	list    []byte
 	at      map[string]place
+	entries []spoken
+	places  map[string]int
 }
 
 // place of an entry in the list.
@@ -88,10 +97,12 @@ func (e *encoder) add(m Model) {
 	start := len(e.list)
 	e.list = append(e.list, text...)
 	e.at[m.ID] = place{start, len(e.list)}
+	e.places[m.ID] = len(e.entries)
+	e.entries = append(e.entries, spoken{rawjson.AppendString(nil, m.ID), entryOf(m)})
 }
 
 func (e *encoder) end() *answers {
-	a := &answers{list: append(e.list, "]}"...), byID: make(map[string][]byte, len(e.at))}
+	a := &answers{list: append(e.list, "]}"...), byID: make(map[string][]byte, len(e.at)), entries: e.entries, at: e.places}
 	for id, p := range e.at {
 		a.byID[id] = a.list[p.start:p.end:p.end]
 	}
