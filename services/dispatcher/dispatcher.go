@@ -135,17 +135,31 @@ func (r *run) handle(ctx context.Context, w *bus.Work) {
 	}
 	reply := w.OpenReply()
 	defer reply.Close()
-	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Lost: w.Lost}, reply)
+	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Delivery: w.Delivery, Lost: w.Lost}, reply)
+	// The client's leaving, or a stop, must not lose the ledger entry of what it cost.
+	ctx = context.WithoutCancel(ctx)
+	r.d.tokens.count(&out.Usage)
+	err := r.usage.Record(ctx, closed(out.Usage, w.Delivery))
 	if out.HandBack {
+		r.warn(ctx, err)
 		w.Retry(giveBackTime)
 		return
 	}
-	r.record(ctx, w, out.Usage)
+	r.settle(ctx, w, errors.Join(err, w.Discard(ctx)))
+}
+
+// closed is the record of a delivery that is over. If it made no call the record says so, or the delivery would pass for one that was lost if it came
+// back.
+func closed(u contract.RequestRecord, delivery uint64) contract.RequestRecord {
+	if n := len(u.Attempts); n == 0 || u.Attempts[n-1].Delivery != delivery {
+		u.Attempts = append(u.Attempts, contract.Attempt{Delivery: delivery, Ordinal: 1, Outcome: contract.CallNone})
+	}
+	return u
 }
 
 // refused records what the workers cost that died with a request which must not run again.
 func (r *run) refused(ctx context.Context, w *bus.Work) {
-	if w.Lost == 0 || w.Request.Decision == nil {
+	if len(w.Lost) == 0 || w.Request.Decision == nil {
 		return
 	}
 	if err := r.usage.Record(ctx, lost(w)); err != nil {
@@ -156,29 +170,21 @@ func (r *run) refused(ctx context.Context, w *bus.Work) {
 // lost is the ledger entry of a request whose worker died and which nobody will finish. If its worker had recorded it before it died,
 // the entry of the same id is already there and this one is ignored.
 func lost(w *bus.Work) contract.RequestRecord {
-	u := contract.RequestRecord{
-		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Endpoint: w.Request.Endpoint(), Model: w.Request.Model,
+	return contract.RequestRecord{
+		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Principal: w.Request.Principal, Endpoint: w.Request.Endpoint(), Model: w.Request.Model,
 		Stream: w.Request.Stream, Status: "error: SERVICE_UNAVAILABLE", RoutingReason: w.Request.Decision.Reason,
-		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), At: time.Now().UTC(),
+		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), Attempts: contract.LostCalls(w.Lost), At: time.Now().UTC(),
 	}
-	for range w.Lost {
-		u.Attempts = append(u.Attempts, contract.Attempt{Outcome: "lost", Reason: "worker died"})
-	}
-	return u
 }
 
-// record stores the usage and then settles the request. Its answer is out already; nobody waits here.
-func (r *run) record(ctx context.Context, w *bus.Work, u contract.RequestRecord) {
-	// The client's leaving must not lose the ledger entry of what it cost.
-	ctx = context.WithoutCancel(ctx)
-	r.d.tokens.count(&u)
-	err := r.usage.Record(ctx, u)
-	r.settle(ctx, w, errors.Join(err, w.Discard(ctx)))
-}
-
+// settle closes a request. Its answer is out already; nobody waits here.
 func (r *run) settle(ctx context.Context, w *bus.Work, err error) {
+	r.warn(ctx, err)
+	w.Done()
+}
+
+func (r *run) warn(ctx context.Context, err error) {
 	if err != nil {
 		r.d.log.WarnContext(ctx, "closing a request", slog.Any("error", err))
 	}
-	w.Done()
 }

@@ -89,7 +89,7 @@ func TestRedelivery(t *testing.T) {
 			})
 			p.start("d", p.oneUpstream(""))
 			u := p.facts.await("r")
-			require.Equal(t, "lost", u.Attempts[0].Outcome)
+			require.Equal(t, contract.CallLost, u.Attempts[0].Outcome)
 			if tt.runs {
 				got := p.await("r")
 				require.Equal(t, uint64(2), got.delivery)
@@ -131,7 +131,14 @@ func TestRequestThatKillsItsWorkers(t *testing.T) {
 	require.Equal(t, http.StatusServiceUnavailable, got.status)
 	require.Contains(t, got.body, "all upstreams failed")
 	require.Empty(t, p.upstream.Requests())
-	require.Len(t, p.facts.await("r").Attempts, 3)
+	var gone []uint64
+	made := p.facts.await("r").Attempts
+	for _, a := range made[:3] {
+		require.Equal(t, contract.CallLost, a.Outcome)
+		gone = append(gone, a.Delivery)
+	}
+	require.Equal(t, []uint64{1, 2, 3}, gone)
+	require.Equal(t, []contract.Attempt{{Delivery: 4, Ordinal: 1, Outcome: contract.CallNone}}, made[3:], "no call was made")
 }
 
 // The ingress has answered 503 by the time a late request comes: it is dropped, and nobody pays for it.
@@ -226,6 +233,10 @@ func TestStopHandsBack(t *testing.T) {
 	p.settled()
 	for _, rid := range []string{"committed", "silent", "held"} {
 		require.Equal(t, 1, p.facts.count(rid), rid)
+	}
+	// the calls that it gave up are in the ledger too.
+	for _, rid := range []string{"silent", "held"} {
+		require.Equal(t, []contract.Outcome{contract.CallCancelled}, p.facts.handedBack(rid), rid)
 	}
 	require.Len(t, p.upstream.Requests(), 6)
 }

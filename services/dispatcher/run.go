@@ -56,6 +56,7 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	r.usage = usage.NewRecorder(d.bus)
+	r.exec.Ledger = r.usage
 	if r.queries, err = d.bus.Serve(ctx, r.answers()); err != nil {
 		return err
 	}

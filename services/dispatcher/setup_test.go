@@ -235,14 +235,15 @@ func (p *pipeline) await(rid string) (r received) {
 
 // ledger is the usage facts in the order of their storage.
 type ledger struct {
-	t  *testing.T
-	mu sync.Mutex
-	of map[string][]contract.RequestRecord // by request
+	t    *testing.T
+	mu   sync.Mutex
+	of   map[string][]contract.RequestRecord // by request, when it was over
+	open map[string][]contract.RequestRecord // the same, before
 }
 
 func collect(t *testing.T, b *bus.Bus) *ledger {
 	t.Helper()
-	l := &ledger{t: t, of: map[string][]contract.RequestRecord{}}
+	l := &ledger{t: t, of: map[string][]contract.RequestRecord{}, open: map[string][]contract.RequestRecord{}}
 	c, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 64, MaxWait: 10 * time.Millisecond}, l.add)
 	require.NoError(t, err)
 	t.Cleanup(func() { startstoptest.Stop(t, c) })
@@ -261,7 +262,11 @@ func (l *ledger) add(_ context.Context, facts []bus.Fact) error {
 			if err := json.Unmarshal(line, &u); err != nil {
 				return err
 			}
-			l.of[u.RequestID] = append(l.of[u.RequestID], u)
+			if u.Over() {
+				l.of[u.RequestID] = append(l.of[u.RequestID], u)
+			} else {
+				l.open[u.RequestID] = append(l.open[u.RequestID], u)
+			}
 		}
 	}
 	return nil
@@ -287,6 +292,20 @@ func (l *ledger) count(rid string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.of[rid])
+}
+
+// handedBack gives the outcomes of the calls that were told to have ended before their request was over.
+func (l *ledger) handedBack(rid string) (ends []contract.Outcome) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, u := range l.open[rid] {
+		for _, a := range u.Attempts {
+			if a.Outcome.Ended() {
+				ends = append(ends, a.Outcome)
+			}
+		}
+	}
+	return ends
 }
 
 // settled waits until everything that was asked before has been dealt with: a further request is answered and in the ledger.

@@ -11,7 +11,7 @@ import (
 // otherModel stands for models that only their requests know: a label must not grow with what clients invent.
 const otherModel = "other"
 
-// tokenMetrics counts the tokens of answers by who gave them.
+// tokenMetrics counts the tokens of calls by who answered them.
 type tokenMetrics struct {
 	tokens *prometheus.CounterVec
 	known  map[[2]string]bool // provider and model of the configuration
@@ -32,16 +32,19 @@ func newTokenMetrics(cfg *config.Config, book func() *modelindex.Book) *tokenMet
 	return m
 }
 
-// count takes in a finished request.
+// count takes in the calls of a request.
 func (m *tokenMetrics) count(u *contract.RequestRecord) {
-	if u.Prompt == 0 && u.Completion == 0 {
-		return
+	for i := range u.Attempts {
+		a := &u.Attempts[i]
+		if a.Prompt == 0 && a.Completion == 0 {
+			continue
+		}
+		model := a.Model
+		if _, discovered := m.book().Find(a.Provider, model); !discovered && !m.known[[2]string{a.Provider, model}] {
+			model = otherModel
+		}
+		m.add(a.Provider, model, a.Prompt, a.Completion)
 	}
-	model := u.UpstreamModel
-	if _, discovered := m.book().Find(u.Provider, model); !discovered && !m.known[[2]string{u.Provider, model}] {
-		model = otherModel
-	}
-	m.add(u.Provider, model, u.Prompt, u.Completion)
 }
 
 func (m *tokenMetrics) add(provider, model string, prompt, completion int64) {

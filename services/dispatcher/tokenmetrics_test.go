@@ -18,16 +18,16 @@ func TestTokenMetrics(t *testing.T) {
 	cfg := &config.Config{Upstreams: []config.Upstream{{ID: "u", Provider: "p", Model: "configured"}, {ID: "v", Provider: "p", Model: "idle"}}}
 	book := modelindex.NewBook(modelindex.Listing{Provider: "q", Models: []modelindex.Model{{ID: "discovered"}}})
 	m := newTokenMetrics(cfg, func() *modelindex.Book { return book })
-	for _, u := range []contract.RequestRecord{
-		{Provider: "p", UpstreamModel: "configured", Prompt: 5, Completion: 2},
-		{Provider: "p", UpstreamModel: "configured", Prompt: 1},
-		{Provider: "q", UpstreamModel: "discovered", Completion: 3},
-		{Provider: "q", UpstreamModel: "made up", Prompt: 4},
-		{Provider: "q", UpstreamModel: "made up too", Prompt: 4, Completion: 1},
-		{Model: "nobody answered"},
-	} {
-		m.count(&u)
-	}
+	m.count(&contract.RequestRecord{Attempts: []contract.Attempt{
+		{Provider: "p", Model: "configured", Prompt: 5, Completion: 2, Outcome: contract.CallFailed},
+		{Provider: "p", Model: "configured", Prompt: 1},
+		{Provider: "q", Model: "discovered", Completion: 3},
+	}})
+	m.count(&contract.RequestRecord{Attempts: []contract.Attempt{
+		{Provider: "q", Model: "made up", Prompt: 4},
+		{Provider: "q", Model: "made up too", Prompt: 4, Completion: 1},
+	}})
+	m.count(&contract.RequestRecord{Model: "nobody answered"})
 	require.NoError(t, testutil.CollectAndCompare(m.tokens, strings.NewReader(`
 # HELP hydrallm_tokens_total Tokens as providers counted them, by the model that answered.
 # TYPE hydrallm_tokens_total counter

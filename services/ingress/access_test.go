@@ -109,6 +109,7 @@ var adminRoutes = []struct{ method, path string }{
 	{http.MethodGet, "/v1/admin/dashboard"},
 	{http.MethodGet, "/v1/admin/status"},
 	{http.MethodGet, "/v1/admin/logs"},
+	{http.MethodGet, "/v1/admin/calls"},
 	{http.MethodPost, "/v1/admin/logs/clear"},
 	{http.MethodDelete, "/v1/admin/comm-logs"},
 	{http.MethodPost, "/v1/admin/keys"},
@@ -193,18 +194,21 @@ func TestAdminQueries(t *testing.T) {
 	message, _ := requireError(t, a, http.StatusServiceUnavailable)
 	require.Contains(t, message, "dispatcher")
 
-	questions := serve(t, g, "session-writer", map[string]string{"stats": `{"total_requests":1}`, "logs": `[]`, "clear_logs": `{"status":"success"}`})
+	questions := serve(t, g, "session-writer", map[string]string{"stats": `{"total_requests":1}`, "logs": `[]`, "calls": `[]`, "clear_logs": `{"status":"success"}`})
 	require.Equal(t, `{"total_requests":1}`, g.do(http.MethodGet, "/v1/admin/stats", nil).body)
 	<-questions
 	for query, limit := range map[string]int{"": 50, "?limit=5": 5, "?limit=0": 1, "?limit=-3": 1, "?limit=5000": 1000, "?limit=99999999999999999999": 1000} {
-		a = g.do(http.MethodGet, "/v1/admin/logs"+query, nil)
-		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
-		require.Equal(t, `[]`, a.body)
-		var q struct{ Limit int }
-		require.NoError(t, json.Unmarshal([]byte(<-questions), &q))
-		require.Equal(t, limit, q.Limit, query)
+		for _, path := range []string{"/v1/admin/logs", "/v1/admin/calls"} {
+			a = g.do(http.MethodGet, path+query, nil)
+			require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+			require.Equal(t, `[]`, a.body)
+			var q struct{ Limit int }
+			require.NoError(t, json.Unmarshal([]byte(<-questions), &q))
+			require.Equal(t, limit, q.Limit, path+query)
+		}
 	}
 	requireError(t, g.do(http.MethodGet, "/v1/admin/logs?limit=many", nil), http.StatusBadRequest)
+	requireError(t, g.do(http.MethodGet, "/v1/admin/calls?limit=many", nil), http.StatusBadRequest)
 	require.Equal(t, http.StatusOK, g.do(http.MethodPost, "/v1/admin/logs/clear", nil).StatusCode)
 	requireError(t, g.do(http.MethodGet, "/v1/admin/logs/clear", nil), http.StatusMethodNotAllowed)
 	requireError(t, g.do(http.MethodGet, "/v1/admin/unknown", nil), http.StatusNotFound)

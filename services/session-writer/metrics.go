@@ -22,6 +22,7 @@ type metrics struct {
 	stored    *prometheus.CounterVec // by kind
 	repeated  *prometheus.CounterVec // by kind
 	poisonous *prometheus.CounterVec // by kind
+	overdue   prometheus.Counter
 	batch     prometheus.Histogram
 	seconds   *prometheus.HistogramVec // by kind
 	pruned    *prometheus.CounterVec   // by table
@@ -41,11 +42,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog, kindTurn, kindResponse),
 		repeated:  counter("facts_repeated_total", "Facts that were stored already when they came.", "kind", kindUsage, kindLog, kindResponse),
 		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindTurn, kindResponse, kindUnknown),
-		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "daily_usage", "sessions", "responses"),
+		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "attempts", "daily_usage", "sessions", "responses"),
 		requests: counter("requests_total", "Requests with a session, by what became of them.", "end",
 			endAssembled, endUnstored, endRefused, endRetried, endPoison),
 		compacts: counter("compactions_total", "Sessions that were too large, by what became of them.", "end",
 			memory.EndSummarised, memory.EndPruned, memory.EndNothing, memory.EndFailed),
+		overdue: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: "hydrallm", Subsystem: "session_writer", Name: "calls_lost_total", Help: "Upstream calls that began and whose end nobody told in time.",
+		}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "hydrallm", Subsystem: "session_writer", Name: "batch_facts", Help: "Messages handled together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
@@ -59,7 +63,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		m.seconds.WithLabelValues(kind) // shown as 0 from the start
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.compacts, m.batch, m.seconds} {
+	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.compacts, m.overdue, m.batch, m.seconds} {
 		errs = append(errs, reg.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -28,6 +28,7 @@ func prune(ctx context.Context, db *store.Store, r store.Retention, log *slog.Lo
 	removed, err := db.Prune(ctx, r, time.Now())
 	m.pruned.WithLabelValues("system_logs").Add(float64(removed.Logs))
 	m.pruned.WithLabelValues("usage_metrics").Add(float64(removed.Usage))
+	m.pruned.WithLabelValues("attempts").Add(float64(removed.Calls))
 	m.pruned.WithLabelValues("daily_usage").Add(float64(removed.Daily))
 	m.pruned.WithLabelValues("sessions").Add(float64(removed.Sessions))
 	m.pruned.WithLabelValues("responses").Add(float64(removed.Responses))
@@ -36,7 +37,7 @@ func prune(ctx context.Context, db *store.Store, r store.Retention, log *slog.Lo
 		return
 	}
 	if removed != (store.Pruned{}) {
-		log.InfoContext(ctx, "database pruned", slog.Int64("logs", removed.Logs), slog.Int64("requests", removed.Usage),
+		log.InfoContext(ctx, "database pruned", slog.Int64("logs", removed.Logs), slog.Int64("requests", removed.Usage), slog.Int64("calls", removed.Calls),
 			slog.Int64("days", removed.Daily), slog.Int64("sessions", removed.Sessions), slog.Int64("responses", removed.Responses))
 	}
 }

@@ -10,16 +10,22 @@ import (
 	"hydrallm/shared/query"
 )
 
-const defaultLogs = 50
+const defaultRows = 50
 
 func handlers(cfg Config, s *sessions, r *stored) query.Handlers {
 	h, db := query.Handlers{}, s.store
 	query.GetStats.Handle(h, func(ctx context.Context, _ query.None) (query.Stats, error) { return db.Stats(ctx) })
 	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) {
 		if q.Limit == 0 {
-			q.Limit = defaultLogs
+			q.Limit = defaultRows
 		}
 		return db.Logs(ctx, q.Limit)
+	})
+	query.GetCalls.Handle(h, func(ctx context.Context, q query.Calls) ([]query.Call, error) {
+		if q.Limit == 0 {
+			q.Limit = defaultRows
+		}
+		return db.Calls(ctx, q.Limit)
 	})
 	query.ClearLogs.Handle(h, func(ctx context.Context, _ query.None) (query.Done, error) {
 		return query.Done{Status: query.Success}, db.ClearLogs(ctx)

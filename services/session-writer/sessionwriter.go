@@ -133,6 +133,7 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	if r.work, err = s.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Session, MaxInFlight: maxInFlight}, turns.handle); err != nil {
 		return err
 	}
+	r.wg.Go(func() { keepSettled(work, db, s.log, s.metrics) })
 	r.wg.Go(func() { keepPruned(work, db, s.cfg.retention(), s.log, s.metrics) })
 	return nil
 }

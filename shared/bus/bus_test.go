@@ -342,7 +342,7 @@ func TestFenceAsksTheOwner(t *testing.T) {
 	q := contract.FenceQuestion{RequestID: "r", At: contract.Position{Stage: contract.StageEnriched, Delivery: 2}, Worker: "w", Gone: "g"}
 	_, err := b.Fence(t.Context(), "i1", q)
 	require.ErrorIs(t, err, bus.ErrNoOwner)
-	want := contract.FenceAnswer{Decision: contract.FenceWait, Delivery: 7, Lost: 3, Worker: "x"}
+	want := contract.FenceAnswer{Decision: contract.FenceWait, Delivery: 7, Lost: []uint64{3, 5}, Worker: "x"}
 	bustest.Own(t, b, "i1", bustest.Owner{Decide: func(got contract.FenceQuestion) contract.FenceAnswer {
 		if got != q {
 			t.Errorf("%+v", got)

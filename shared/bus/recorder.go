@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"time"
 
 	"hydrallm/shared/contract"
@@ -48,7 +49,7 @@ func (c *Consumer) admitRecorded(ctx context.Context, w *Work) bool {
 	t, err := c.bus.tailOf(ctx, rid)
 	switch {
 	case errors.Is(err, ErrNoRecording), err == nil && t.state == RecordingEnded:
-		w.Lost = t.runs
+		w.Lost = t.ran
 		c.decline(ctx, w)
 		return false
 	case err != nil:
@@ -74,7 +75,7 @@ func (c *Consumer) admitRecorded(ctx context.Context, w *Work) bool {
 			c.putOff(w, err)
 			return false
 		}
-		w.Lost = t.runs
+		w.Lost = t.ran
 		c.decline(ctx, w)
 		return false
 	}
@@ -82,9 +83,12 @@ func (c *Consumer) admitRecorded(ctx context.Context, w *Work) bool {
 	if w.Request.Slip.Here() != contract.StageEnriched {
 		return true // other stages answer only what they refuse
 	}
-	w.Lost = t.runs
+	if n := len(t.ran); n > 0 {
+		w.Delivery = max(w.Delivery, t.ran[n-1]+1) // the server may have begun to count anew
+	}
+	w.Lost = t.ran
 	next := t
-	next.state, next.worker, next.runs = RecordingRunning, c.bus.id, t.runs+1
+	next.state, next.worker, next.ran = RecordingRunning, c.bus.id, append(slices.Clip(t.ran), w.Delivery)
 	if w.tail, err = c.bus.extend(ctx, rid, t, next, nil, nil); err != nil {
 		c.putOff(w, err)
 		return false
@@ -106,7 +110,7 @@ func (w *Work) release() {
 	ctx, cancel := context.WithTimeout(w.bus.session.life, recordLimit)
 	defer cancel()
 	next := w.tail
-	next.state, next.worker, next.runs = RecordingQueued, "", w.tail.runs-1
+	next.state, next.worker, next.ran = RecordingQueued, "", w.tail.ran[:len(w.tail.ran)-1]
 	if _, err := w.bus.extend(ctx, w.Request.ID, w.tail, next, nil, nil); err != nil && !errors.Is(err, ErrSuperseded) {
 		w.bus.log.Warn("handing a background request back", slog.String("rid", w.Request.ID), slog.Any("error", err)) // it counts as lost
 	}

@@ -38,7 +38,7 @@ const (
 const (
 	headerState  = "Hydra-State"
 	headerWorker = "Hydra-Worker" // id of the bus that has the request, or had it last
-	headerRuns   = "Hydra-Runs"   // how many workers have begun
+	headerRuns   = "Hydra-Runs"   // the deliveries at which workers have begun, with commas
 )
 
 // tail is the last message of a recording, which is also its fence: who writes the next one has to know it.
@@ -46,7 +46,7 @@ type tail struct {
 	sequence uint64
 	state    RecordingState
 	worker   string
-	runs     int
+	ran      []uint64  // deliveries at which workers have begun and did not hand it back
 	deadline time.Time // end of the request's lifetime
 	written  time.Time // by the server's clock
 }
@@ -68,7 +68,7 @@ func (b *Bus) extend(ctx context.Context, rid string, last, next tail, payload [
 	id := rand.Text()
 	header[nats.MsgIdHdr] = []string{id}
 	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(last.sequence, 10)}
-	header[headerState], header[headerWorker], header[headerRuns] = []string{string(next.state)}, []string{next.worker}, []string{strconv.Itoa(next.runs)}
+	header[headerState], header[headerWorker], header[headerRuns] = []string{string(next.state)}, []string{next.worker}, []string{joinNumbers(next.ran)}
 	var err error
 	next.sequence, err = b.storeAt(ctx, &nats.Msg{Subject: subject.Recording(rid), Header: header, Data: payload})
 	if !conflict(err) {
@@ -138,11 +138,30 @@ func (b *Bus) tailOf(ctx context.Context, rid string) (tail, error) {
 	return readTail(m.Header, m.Sequence, m.Time), nil
 }
 
+func joinNumbers(list []uint64) string {
+	var text []byte
+	for i, n := range list {
+		if i > 0 {
+			text = append(text, ',')
+		}
+		text = strconv.AppendUint(text, n, 10)
+	}
+	return string(text)
+}
+
+func splitNumbers(text string) (list []uint64) {
+	for word := range strings.SplitSeq(text, ",") {
+		if n, err := strconv.ParseUint(word, 10, 64); err == nil {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
 func readTail(h nats.Header, sequence uint64, at time.Time) tail {
 	ms, _ := strconv.ParseInt(h.Get(contract.HeaderDeadline), 10, 64)
-	runs, _ := strconv.Atoi(h.Get(headerRuns))
 	return tail{
-		sequence: sequence, state: RecordingState(h.Get(headerState)), worker: h.Get(headerWorker), runs: runs, deadline: time.UnixMilli(ms), written: at,
+		sequence: sequence, state: RecordingState(h.Get(headerState)), worker: h.Get(headerWorker), ran: splitNumbers(h.Get(headerRuns)), deadline: time.UnixMilli(ms), written: at,
 	}
 }
 

@@ -168,7 +168,7 @@ func TestAnAnswerIsRecorded(t *testing.T) {
 		}
 	})
 	w := await.Value(t, startDispatcher(t, client).got)
-	require.Equal(t, 0, w.Lost)
+	require.Empty(t, w.Lost)
 	require.Equal(t, bus.RecordingRunning, stateOf(t, other, "r"))
 	require.NoError(t, w.reply.Head(contract.Head{Status: 200}))
 	var want strings.Builder
@@ -207,7 +207,7 @@ func TestWhatIsNoRecording(t *testing.T) {
 	_, err := b.Recorded(t.Context(), "r")
 	require.ErrorIs(t, err, bus.ErrNoRecording)
 	d := startDispatcher(t, b)
-	require.Equal(t, 0, await.Value(t, d.refused).Lost, "nobody can read its answer")
+	require.Empty(t, await.Value(t, d.refused).Lost, "nobody can read its answer")
 }
 
 // the work of a worker that died is done by another one if nothing of the answer has come, else it ends as failed with what came.
@@ -228,13 +228,13 @@ func TestADeadWorkersAnswer(t *testing.T) {
 			first.die(t)
 			second := startDispatcher(t, client)
 			if said != "" {
-				require.Equal(t, 1, await.Value(t, second.refused).Lost, "what it cost is recorded")
+				require.Equal(t, []uint64{1}, await.Value(t, second.refused).Lost, "what it cost is recorded")
 				data, end := replayed(t, client, "r")
 				require.Equal(t, said, data)
 				require.Equal(t, contract.End{Outcome: contract.OutcomeError, Reason: contract.ReasonWorkerLost}, end)
 			} else {
 				again := await.Value(t, second.got)
-				require.Equal(t, 1, again.Lost)
+				require.Equal(t, []uint64{1}, again.Lost)
 				again.say(t, "whole")
 				again.finish(t)
 				data, end := replayed(t, client, "r")
@@ -272,7 +272,7 @@ func TestALiveWorkersAnswer(t *testing.T) {
 	case <-time.After(testWait):
 		require.Fail(t, "nobody gets it")
 	}
-	require.Equal(t, 1, w.Lost)
+	require.Equal(t, []uint64{1}, w.Lost)
 	w.finish(t)
 	require.Equal(t, bus.RecordingEnded, stateOf(t, client, "r"))
 }
@@ -383,7 +383,7 @@ func TestSweeper(t *testing.T) {
 	lost.leave()
 
 	second := startDispatcher(t, client)
-	require.Equal(t, 1, await.Value(t, second.refused).Lost, "its message comes back")
+	require.Equal(t, []uint64{1}, await.Value(t, second.refused).Lost, "its message comes back")
 	begin(t, client, background("alive"))
 	held := await.Value(t, second.got)
 	s.SweepAt(t.Context(), now)

@@ -75,9 +75,9 @@ func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error 
 // nothing. Until then the bus keeps other workers away from it and tells the ingress that it is worked on.
 type Work struct {
 	Request  *contract.Request
-	Body     []byte // valid until the work is settled, not to be changed
-	Delivery uint64 // delivery count, from 1; of a redelivery, as the ingress counts
-	Lost     int    // workers of this stage that had the request before and did not hand it back because they stopped
+	Body     []byte   // valid until the work is settled, not to be changed
+	Delivery uint64   // delivery count, from 1; of a redelivery, as the ingress counts
+	Lost     []uint64 // the earlier deliveries at which workers of this stage had the request and did not hand it back because they stopped
 
 	bus     *Bus
 	stop    <-chan struct{} // closed when handlers are cut off
@@ -395,7 +395,9 @@ func (c *Consumer) admit(ctx context.Context, w *Work) bool {
 	a, err := c.mayRun(ctx, w)
 	switch {
 	case errors.Is(err, ErrNoOwner), err == nil && a.Decision == contract.FenceStop:
-		w.Lost = max(a.Lost, min(int(w.Delivery-1), 1))
+		if w.Lost = a.Lost; len(a.Lost) == 0 && w.Delivery > 1 {
+			w.Lost = []uint64{1} // the ingress knows nothing of it any more
+		}
 		c.decline(ctx, w)
 	case err != nil:
 		c.bus.log.Warn("asking the owner of a redelivered request", slog.String("rid", w.Request.ID), slog.Any("error", err))

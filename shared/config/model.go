@@ -28,7 +28,8 @@ func (m *modelEntry) settings() []setting {
 	return []setting{
 		key("name", name(&m.Name), "", "unique name, compared exactly. It may hold slashes and colons").must().not("id", "modelname", "alias"),
 		key("upstreams", kind{name: "list of ids", read: m.readUpstreams}, "", "in order of priority. An unknown id is left out with a warning; "+
-			"a model without any upstream is not listed and gets 404").must().not("backends", "targets", "deployments"),
+			"a model without any upstream is not listed and gets 404").inherits("all whose `model` is this name, the cheapest first").
+			not("backends", "targets", "deployments"),
 		key("patch", patch(&m.Patch), "{}", "merged last, see [patches](#patches)"),
 		key("defaults", defaults(&m.Defaults), "{}", "win over the upstream's, see [defaults](#defaults)"),
 		key("pipeline", boolean(&m.Pipeline), "false", "`true`: system block, sessions and text from the web apply to this model as they do to "+
@@ -47,6 +48,11 @@ func (m *modelEntry) readUpstreams(n node) {
 
 // addModel keeps the references that lead to an upstream, checks the model and adds it to the configuration.
 func (doc *document) addModel(m *modelEntry) {
+	if path := m.path + ".upstreams"; !doc.given(path) {
+		if m.Upstreams = doc.cheapestFirst(m.Name); !m.Usable() {
+			doc.fail(path, "is missing, and no upstream has a model of this name")
+		}
+	}
 	seen := map[string]bool{}
 	for _, ref := range m.refs {
 		_, known := doc.upstreamAt[ref.id]

@@ -20,6 +20,7 @@ type Upstream struct {
 	Patch     json.RawMessage // JSON object as in the file, or nil
 	Defaults  json.RawMessage // the same, of members that the client may set itself
 	Cost      *float64        // relative price, nil = not given (R-191)
+	Price     *Price          // nil = not given (R-555)
 }
 
 // ThinkTags says what happens to <think> blocks (R-220).
@@ -58,6 +59,7 @@ type upstreamEntry struct {
 	Upstream
 	path  string
 	limit *int
+	price priceEntry
 }
 
 func (u *upstreamEntry) settings() []setting {
@@ -71,7 +73,11 @@ func (u *upstreamEntry) settings() []setting {
 		key("think_tags", thinkTags(&u.ThinkTags), "null", "null: that of the provider. `off` wins over the provider's"),
 		key("patch", patch(&u.Patch), "{}", "merged after the provider's, see [patches](#patches)"),
 		key("defaults", defaults(&u.Defaults), "{}", "win over the provider's, see [defaults](#defaults)"),
-		key("cost", kind{name: "number from 0 on, or null", read: u.readCost}, "null", "relative price. It orders only chains that no model lists").idle(),
+		key("cost", kind{name: "number from 0 on, or null", read: u.readCost}, "null", "relative price, which orders upstreams where no list does. "+
+			"null: from `price`, three tokens of prompts counting with one of answers"),
+		key("price", kind{name: "mapping", fields: u.price.settings(), read: func(n node) { u.Price = u.price.read(n) }}, "null",
+			"what its tokens cost, in any currency that is the same for all upstreams, for the ledger. It holds for the same model of the provider in "+
+				"automatic routing too. null: not known").not("prices", "pricing"),
 	}
 }
 
@@ -112,7 +118,7 @@ func (doc *document) checkUse() {
 	called := map[string]bool{}
 	for _, u := range doc.upstreams {
 		called[u.Provider] = true
-		if u.ID != "" && !used[u.ID] {
+		if u.ID != "" && !used[u.ID] && u.Price == nil { // it may be there to tell the price
 			doc.warn(u.path, "upstream %q is in no model", short(u.ID))
 		}
 	}

@@ -22,6 +22,6 @@ const (
 type FenceAnswer struct {
 	Decision FenceDecision `json:"decision"`
 	Delivery uint64        `json:"delivery,omitempty"` // with FenceRun, the delivery count of the position at which to run
-	Lost     int           `json:"lost,omitempty"`     // how many workers of the stage had the request before
+	Lost     []uint64      `json:"before,omitempty"`   // the earlier deliveries at which workers of the stage had the request
 	Worker   string        `json:"worker,omitempty"`   // with FenceWait, who may have it; "" when that is not known
 }

@@ -13,6 +13,7 @@ import (
 func (u *RequestRecord) AppendJSON(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"request_id":`...), u.RequestID)
 	dst = appendText(dst, "session_id", u.SessionID)
+	dst = appendText(dst, "principal", u.Principal)
 	dst = rawjson.AppendString(append(dst, `,"endpoint":`...), string(u.Endpoint))
 	dst = rawjson.AppendString(append(dst, `,"model":`...), u.Model)
 	dst = appendText(dst, "provider", u.Provider)
@@ -26,9 +27,7 @@ func (u *RequestRecord) AppendJSON(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `,"completion_tokens":`...), u.Completion, 10)
 	dst = strconv.AppendInt(append(dst, `,"total_tokens":`...), u.Total, 10)
 	dst = strconv.AppendInt(append(dst, `,"latency_ms":`...), u.LatencyMS, 10)
-	if u.FirstTokenMS != 0 {
-		dst = strconv.AppendInt(append(dst, `,"first_token_ms":`...), u.FirstTokenMS, 10)
-	}
+	dst = appendCount(dst, `,"first_token_ms":`, u.FirstTokenMS)
 	for i := range u.Attempts {
 		if i == 0 {
 			dst = append(dst, `,"attempts":[`...)
@@ -45,15 +44,47 @@ func (u *RequestRecord) AppendJSON(dst []byte) []byte {
 }
 
 func (a *Attempt) appendJSON(dst []byte) []byte {
-	dst = rawjson.AppendString(append(dst, `{"upstream":`...), a.Upstream)
-	dst = rawjson.AppendString(append(dst, `,"provider":`...), a.Provider)
-	dst = rawjson.AppendString(append(dst, `,"outcome":`...), a.Outcome)
-	dst = appendText(dst, "reason", a.Reason)
-	if a.Status != 0 {
-		dst = strconv.AppendInt(append(dst, `,"status":`...), int64(a.Status), 10)
+	dst = append(dst, '{')
+	if a.Delivery != 0 {
+		dst = append(strconv.AppendUint(append(dst, `"delivery":`...), a.Delivery, 10), ',')
 	}
+	if a.Ordinal != 0 {
+		dst = append(strconv.AppendInt(append(dst, `"ordinal":`...), int64(a.Ordinal), 10), ',')
+	}
+	dst = rawjson.AppendString(append(dst, `"upstream":`...), a.Upstream)
+	dst = rawjson.AppendString(append(dst, `,"provider":`...), a.Provider)
+	dst = appendText(dst, "model", a.Model)
+	dst = appendCount(dst, `,"key_index":`, int64(a.KeyIndex))
+	dst = rawjson.AppendString(append(dst, `,"outcome":`...), string(a.Outcome))
+	dst = appendText(dst, "reason", a.Reason)
+	dst = appendCount(dst, `,"status":`, int64(a.Status))
 	dst = strconv.AppendInt(append(dst, `,"duration_ms":`...), a.DurationMS, 10)
+	dst = appendCount(dst, `,"prompt_tokens":`, a.Prompt)
+	dst = appendCount(dst, `,"completion_tokens":`, a.Completion)
+	dst = appendCount(dst, `,"total_tokens":`, a.Total)
+	dst = appendCount(dst, `,"cached_tokens":`, a.Cached)
+	if a.CostNanos != nil {
+		dst = strconv.AppendInt(append(dst, `,"cost_nanos":`...), *a.CostNanos, 10)
+	}
+	dst = appendInstant(dst, `,"at":"`, a.At)
+	dst = appendInstant(dst, `,"until":"`, a.Until)
 	return append(dst, '}')
+}
+
+// appendCount appends a member with its name unless n is 0.
+func appendCount(dst []byte, name string, n int64) []byte {
+	if n == 0 {
+		return dst
+	}
+	return strconv.AppendInt(append(dst, name...), n, 10)
+}
+
+// appendInstant appends a member with its name unless t is zero.
+func appendInstant(dst []byte, name string, t time.Time) []byte {
+	if t.IsZero() {
+		return dst
+	}
+	return append(t.AppendFormat(append(dst, name...), time.RFC3339Nano), '"')
 }
 
 // ErrNotUsage says that a text is not the JSON of a usage fact.
@@ -83,6 +114,8 @@ func (u *RequestRecord) read(name string, value []byte) bool {
 		return readText(&u.RequestID, value)
 	case "session_id":
 		return readText(&u.SessionID, value)
+	case "principal":
+		return readText(&u.Principal, value)
 	case "endpoint":
 		return readText(&u.Endpoint, value)
 	case "model":
@@ -114,11 +147,7 @@ func (u *RequestRecord) read(name string, value []byte) bool {
 	case "attempts":
 		return u.readAttempts(value)
 	case "at":
-		var text string
-		ok := readText(&text, value)
-		at, err := time.Parse(time.RFC3339Nano, text)
-		u.At = at
-		return ok && err == nil
+		return readInstant(&u.At, value)
 	}
 	return true
 }
@@ -134,7 +163,8 @@ func (u *RequestRecord) readAttempts(array []byte) bool {
 		}
 		var a Attempt
 		for m := range rawjson.Members(text) {
-			if !a.read(string(m.Name()), m.Value.Of(text)) {
+			value := m.Value.Of(text)
+			if string(value) != "null" && !a.read(string(m.Name()), value) {
 				return false
 			}
 		}
@@ -145,10 +175,20 @@ func (u *RequestRecord) readAttempts(array []byte) bool {
 
 func (a *Attempt) read(name string, value []byte) bool {
 	switch name {
+	case "delivery":
+		n, err := strconv.ParseUint(string(value), 10, 64)
+		a.Delivery = n
+		return err == nil
+	case "ordinal":
+		return readInt(&a.Ordinal, value)
 	case "upstream":
 		return readText(&a.Upstream, value)
 	case "provider":
 		return readText(&a.Provider, value)
+	case "model":
+		return readText(&a.Model, value)
+	case "key_index":
+		return readInt(&a.KeyIndex, value)
 	case "outcome":
 		return readText(&a.Outcome, value)
 	case "reason":
@@ -157,8 +197,31 @@ func (a *Attempt) read(name string, value []byte) bool {
 		return readInt(&a.Status, value)
 	case "duration_ms":
 		return readInt(&a.DurationMS, value)
+	case "prompt_tokens":
+		return readInt(&a.Prompt, value)
+	case "completion_tokens":
+		return readInt(&a.Completion, value)
+	case "total_tokens":
+		return readInt(&a.Total, value)
+	case "cached_tokens":
+		return readInt(&a.Cached, value)
+	case "cost_nanos":
+		a.CostNanos = new(int64)
+		return readInt(a.CostNanos, value)
+	case "at":
+		return readInstant(&a.At, value)
+	case "until":
+		return readInstant(&a.Until, value)
 	}
 	return true
+}
+
+func readInstant(p *time.Time, value []byte) bool {
+	var text string
+	ok := readText(&text, value)
+	at, err := time.Parse(time.RFC3339Nano, text)
+	*p = at
+	return ok && err == nil
 }
 
 func readInt[T int | int64](p *T, value []byte) bool {

@@ -2,6 +2,7 @@ package contract_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
 	"time"
 
@@ -15,10 +16,14 @@ func usages() map[string]contract.RequestRecord {
 	return map[string]contract.RequestRecord{
 		"empty": {},
 		"full": {
-			RequestID: "r1", SessionID: "s", Endpoint: contract.EndpointChat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
+			RequestID: "r1", SessionID: "s", Principal: "k:1", Endpoint: contract.EndpointChat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
 			KeyIndex: 3, Status: "success", RoutingReason: contract.ReasonTokenCount, Stream: true, Prompt: 1, Completion: 2, Total: 1 << 40,
 			LatencyMS: 5, FirstTokenMS: 6, At: at, Attempts: []contract.Attempt{
-				{Upstream: "a", Provider: "p", Outcome: "failed", Reason: "http 429", Status: 429, DurationMS: 7}, {Outcome: "lost"},
+				{
+					Delivery: math.MaxUint64, Ordinal: 2, Upstream: "a", Provider: "p", Model: "m", KeyIndex: 4, Outcome: contract.CallFailed, Reason: "http 429",
+					Status: 429, DurationMS: 7, Prompt: 8, Completion: 9, Total: 17, Cached: 3, CostNanos: new(int64(0)), At: at,
+				},
+				{Outcome: contract.CallBegun, Until: at}, {Outcome: contract.CallLost},
 			},
 		},
 		"another zone": {At: at.In(time.FixedZone("x", 3600)), Model: "\u2028<&>"},
@@ -51,6 +56,7 @@ func TestWhatIsNoUsage(t *testing.T) {
 	for _, text := range []string{
 		"", "x", "[]", "{", `{"request_id":1}`, `{"key_index":"1"}`, `{"prompt_tokens":1.5}`, `{"stream":1}`, `{"at":"yesterday"}`, `{"at":1}`,
 		`{"attempts":{}}`, `{"attempts":[1]}`, `{"attempts":[{"status":"x"}]}`,
+		`{"attempts":[{"delivery":-1}]}`, `{"attempts":[{"cost_nanos":0.5}]}`, `{"attempts":[{"at":"soon"}]}`,
 	} {
 		_, err := contract.ParseUsage([]byte(text))
 		require.ErrorIs(t, err, contract.ErrNotUsage, text)
@@ -58,6 +64,26 @@ func TestWhatIsNoUsage(t *testing.T) {
 	u, err := contract.ParseUsage([]byte(`{"request_id":"r","model":null,"later":{"a":[1]}}`))
 	require.NoError(t, err)
 	require.Equal(t, contract.RequestRecord{RequestID: "r"}, u)
+}
+
+// R-552: what is known best of a call wins, in whatever order it is told.
+func TestOutcomesSettle(t *testing.T) {
+	t.Parallel()
+	ends := []contract.Outcome{contract.CallSuccess, contract.CallFailed, contract.CallCancelled, contract.CallNone}
+	ranks := [][]contract.Outcome{{contract.CallBegun}, {contract.CallLost}, ends}
+	for i, worse := range ranks {
+		for k, better := range ranks {
+			for _, a := range worse {
+				for _, b := range better {
+					require.Equal(t, k > i, b.Settles(a), "%s after %s", b, a)
+				}
+			}
+		}
+	}
+	for _, o := range ends {
+		require.True(t, o.Ended() && o.Known())
+	}
+	require.False(t, contract.CallBegun.Ended() || contract.CallLost.Ended() || contract.Outcome("odd").Known())
 }
 
 func FuzzParseUsage(f *testing.F) {

@@ -9,6 +9,7 @@ import (
 // Usage is the number of tokens of an answer.
 type Usage struct {
 	Prompt, Completion, Total int64
+	Cached                    int64 // part of Prompt
 }
 
 // ParseUsage reads a usage object, with the names of Chat Completions or those of newer operations. A missing total is the sum; what is no number
@@ -29,6 +30,10 @@ func ParseUsage(raw []byte) Usage {
 			output = n
 		case "total_tokens":
 			u.Total = n
+		case "prompt_tokens_details", "input_tokens_details":
+			u.Cached = max(u.Cached, tokens(rawjson.Get(m.Value.Of(raw), "cached_tokens")))
+		case "prompt_cache_hit_tokens": // DeepSeek
+			u.Cached = n
 		}
 	}
 	if u.Prompt == 0 && u.Completion == 0 {

@@ -9,11 +9,42 @@ const SessionWriter = "session-writer"
 var (
 	// GetStats sums what is stored; GET /v1/admin/stats.
 	GetStats = Op[None, Stats]{SessionWriter, "stats", 10 * time.Second}
+	// GetCalls gives the newest upstream calls of the ledger, newest first; GET /v1/admin/calls.
+	GetCalls = Op[Calls, []Call]{SessionWriter, "calls", 10 * time.Second}
 	// GetLogs gives the newest events, newest first; GET /v1/admin/logs.
 	GetLogs = Op[Logs, []LogEntry]{SessionWriter, "logs", 10 * time.Second}
 	// ClearLogs removes all events; POST /v1/admin/logs/clear.
 	ClearLogs = Op[None, Done]{SessionWriter, "clear_logs", 10 * time.Second}
 )
+
+// Calls says how many upstream calls are wanted: 1 to 1000, and 50 for 0.
+type Calls struct {
+	Limit int `json:"limit"`
+}
+
+// Call is an upstream call of the ledger (R-550).
+type Call struct {
+	RequestID     string   `db:"request_id" json:"request_id"`
+	Delivery      int64    `db:"delivery" json:"delivery"` // of the request, at which it was made
+	Ordinal       int64    `db:"ordinal" json:"ordinal"`   // among the calls of the delivery
+	Principal     string   `db:"principal" json:"principal"`
+	Endpoint      string   `db:"endpoint" json:"endpoint"`
+	Model         string   `db:"model" json:"model"` // as the client named it
+	Provider      string   `db:"provider" json:"provider"`
+	Upstream      string   `db:"upstream" json:"upstream"` // "" = nobody knows: its worker died before it told
+	UpstreamModel string   `db:"upstream_model" json:"upstream_model"`
+	KeyIndex      int64    `db:"key_index" json:"key_index"`
+	Outcome       string   `db:"outcome" json:"outcome"`
+	Reason        string   `db:"reason" json:"reason"`
+	Status        int64    `db:"status" json:"status"`
+	Prompt        int64    `db:"prompt_tokens" json:"prompt_tokens"`
+	Completion    int64    `db:"completion_tokens" json:"completion_tokens"`
+	Total         int64    `db:"total_tokens" json:"total_tokens"`
+	Cached        int64    `db:"cached_tokens" json:"cached_tokens"`
+	Cost          *float64 `db:"cost" json:"cost"` // nil = not known
+	LatencyMS     int64    `db:"latency_ms" json:"latency_ms"`
+	CreatedAt     Time     `db:"created_at" json:"created_at"` // when it began
+}
 
 // Logs says how many events are wanted: 1 to 1000, and 50 for 0 (R-339).
 type Logs struct {
@@ -35,6 +66,8 @@ type LogEntry struct {
 type Stats struct {
 	TotalTokens    int64           `db:"total_tokens" json:"total_tokens"`
 	TotalRequests  int64           `db:"total_requests" json:"total_requests"`
+	TotalCost      *float64        `db:"total_cost" json:"total_cost"` // in the currency of the prices; nil = none is known
+	LostCalls      int64           `db:"lost_calls" json:"lost_calls"` // upstream calls that are kept and whose end nobody told: they may cost more
 	Providers      []ProviderUsage `db:"-" json:"providers"`
 	Health         []Health        `db:"-" json:"health"`
 	Scraping       Scraping        `db:"-" json:"scraping"`
@@ -42,15 +75,16 @@ type Stats struct {
 }
 
 // ProviderUsage sums the requests for one model at one provider. Count includes requests that failed; the provider is empty when none was
-// tried.
+// tried. Tokens and cost are those of all upstream calls, also of those that failed.
 type ProviderUsage struct {
-	Provider   string `db:"provider" json:"provider"`
-	Model      string `db:"model" json:"model"`
-	Prompt     int64  `db:"prompt" json:"prompt"`
-	Completion int64  `db:"completion" json:"completion"`
-	Total      int64  `db:"total" json:"total"`
-	Count      int64  `db:"count" json:"count"`
-	Errors     int64  `db:"errors" json:"errors"`
+	Provider   string   `db:"provider" json:"provider"`
+	Model      string   `db:"model" json:"model"`
+	Prompt     int64    `db:"prompt" json:"prompt"`
+	Completion int64    `db:"completion" json:"completion"`
+	Total      int64    `db:"total" json:"total"`
+	Count      int64    `db:"count" json:"count"`
+	Errors     int64    `db:"errors" json:"errors"`
+	Cost       *float64 `db:"cost" json:"cost"` // nil = not known
 }
 
 // Health is the last known state of a provider.

@@ -75,7 +75,11 @@ func (Owner) HandedBack(contract.Sign) {}
 // Fence implements bus.Owner.
 func (o Owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {
 	if o.Decide == nil {
-		return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: q.At.Delivery, Lost: int(q.At.Delivery - 1)}
+		a := contract.FenceAnswer{Decision: contract.FenceRun, Delivery: q.At.Delivery}
+		for d := range q.At.Delivery - 1 {
+			a.Lost = append(a.Lost, d+1)
+		}
+		return a
 	}
 	return o.Decide(q)
 }

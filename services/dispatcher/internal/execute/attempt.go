@@ -17,14 +17,6 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// Outcomes of an attempt, the closed set of label values of its metric.
-const (
-	attemptSuccess   = "success"
-	attemptFailed    = "failed"
-	attemptCancelled = "cancelled"
-	attemptLost      = "lost"
-)
-
 // Bounds of what is read of an answer.
 const (
 	maxErrorBody = 256 << 10
@@ -38,10 +30,12 @@ type attempt struct {
 	link    *link
 	held    reservation
 	started time.Time
-	status  int  // HTTP status of the upstream
-	omitted int  // images that were left out of the request
-	effort  bool // the request says how much the model shall think
-	settled bool // slot, permit and key were given back
+	usage   stream.Usage
+	entry   contract.Attempt // of the ledger
+	status  int              // HTTP status of the upstream
+	omitted int              // images that were left out of the request
+	effort  bool             // the request says how much the model shall think
+	settled bool             // slot, permit and key were given back
 	sent    sent
 }
 
@@ -101,38 +95,6 @@ func (a *attempt) brake(v classify.Verdict) time.Duration {
 		return v.Wait
 	}
 	return 0
-}
-
-// note adds the call to the ledger.
-func (a *attempt) note(ctx context.Context, v classify.Verdict) {
-	outcome := attemptFailed
-	if v.Class == classify.Success {
-		outcome = attemptSuccess
-	} else if !v.Failed() {
-		outcome = attemptCancelled
-	}
-	c, record := a.link.Channel, &a.run.record
-	record.Attempts = append(record.Attempts, contract.Attempt{
-		Upstream: c.ID, Provider: c.Provider, Outcome: outcome, Reason: v.Reason, Status: a.status, DurationMS: time.Since(a.started).Milliseconds(),
-	})
-	record.Provider, record.Upstream, record.UpstreamModel, record.RoutingReason = c.Provider, c.ID, a.link.Model, a.reason()
-	if a.held.key != nil {
-		record.KeyIndex = a.held.key.Index
-	}
-	record.Status = usageStatus(v)
-	a.run.exec.Metrics.attempt(c, v, time.Since(a.started))
-	a.run.exec.Health.called(&a.link.Link, v, a.status)
-	a.logEnd(ctx, v)
-}
-
-func usageStatus(v classify.Verdict) string {
-	if v.Failed() {
-		return "error: " + v.Class.Category()
-	}
-	if v.Class == classify.Success {
-		return statusSuccess
-	}
-	return statusCancelled
 }
 
 // exchange makes the call and passes a good answer on.
@@ -262,9 +224,4 @@ func (a *attempt) head(contentType string) contract.Head {
 func (a *attempt) begin() {
 	a.sent = begun
 	a.run.record.FirstTokenMS = time.Since(a.run.job.Request.ReceivedAt).Milliseconds()
-}
-
-func (a *attempt) countUsage(u stream.Usage) {
-	r := &a.run.record
-	r.Prompt, r.Completion, r.Total = u.Prompt, u.Completion, u.Total
 }

@@ -10,6 +10,7 @@ import (
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/stream"
+	"hydrallm/shared/config"
 	"hydrallm/shared/openai"
 )
 
@@ -42,6 +43,7 @@ type Link struct {
 	Defaults *openai.Patch // what the client may set itself
 	Patch    *openai.Patch
 	Plain    *openai.Patch // Patch without what the gateway asks for by itself; nil when that is nothing
+	Price    *config.Price // nil = not known
 
 	Premium    bool // the model wants a premium key
 	Large      bool // serves requests that are too large for others (C-26)

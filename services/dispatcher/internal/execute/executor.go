@@ -54,6 +54,13 @@ type Planner interface {
 	Refuses(provider string)
 }
 
+// Ledger keeps what upstreams are asked for.
+type Ledger interface {
+	// Begin takes in the fact of a request that is not over, and whose last call is about to be made. The first call of a delivery is not waited
+	// for; a further one is told when its fact is safe, or soon.
+	Begin(ctx context.Context, r contract.RequestRecord)
+}
+
 // Secrets removes known keys from text that leaves the gateway.
 type Secrets interface{ Replace(text string) string }
 
@@ -66,6 +73,7 @@ type Executor struct {
 	Dialogues Dialogues
 	Turns     Turns
 	Responses Responses
+	Ledger    Ledger
 	// Front gives the message that the prompt of a request begins with at a time; nil = none.
 	Front   func(r *contract.Request, at time.Time) []byte
 	Limits  Limits
@@ -77,9 +85,10 @@ type Executor struct {
 
 // Job is one request to run.
 type Job struct {
-	Request *contract.Request
-	Body    []byte // the client's JSON
-	Lost    int    // attempts of workers that died; they count against the hop budget
+	Request  *contract.Request
+	Body     []byte   // the client's JSON
+	Delivery uint64   // of the request
+	Lost     []uint64 // the earlier deliveries, whose workers are gone; they count against the hop budget
 }
 
 // Outcome tells what became of a job.

@@ -38,6 +38,7 @@ func (r *run) finish(ctx context.Context, err error) Outcome {
 		r.record.Status = statusCancelled
 		return Outcome{Usage: r.record}
 	case errors.Is(err, errStopped) && !errors.Is(cause, classify.ErrTotalTimeout):
+		r.record.Status = "" // it is not over
 		return Outcome{Usage: r.record, HandBack: true}
 	case errors.Is(err, errStopped):
 		err = &fault.Fault{Kind: fault.Failed, Message: "all upstreams failed (the limit for the whole request is reached)"}

@@ -66,7 +66,7 @@ func TestRecordedFailures(t *testing.T) {
 				require.Equal(t, v.Breaker, w.breakers.Get("a").Snapshot().Failures == 1)
 				require.Equal(t, v.Cooldown != classify.NoCooldown, pool.Wait("real-a", 0) > 0)
 				require.Equal(t, v.Cooldown != classify.NoCooldown && !v.PerModel, pool.Wait("another", 0) > 0)
-				require.Equal(t, v.Class.Category() == "", out.Usage.Attempts[0].Outcome == "success")
+				require.Equal(t, v.Class.Category() == "", out.Usage.Attempts[0].Outcome == contract.CallSuccess)
 			}, vendor(f))
 		})
 	}

@@ -268,13 +268,13 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 // broken ends a stream that failed: before the commit nothing of it reaches the client, after it the client gets what is held back, one
 // error event, and no end mark.
 func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict {
+	s.attempt.countUsage(s.filter.Usage())
 	if s.gate.discard() {
 		if v.Class != classify.Cancelled {
 			s.attempt.run.exec.Metrics.gate(gateError)
 		}
 		return v
 	}
-	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(v)
 	rest := s.filter.Abort()
 	s.turn.take(rest)

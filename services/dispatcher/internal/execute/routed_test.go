@@ -287,7 +287,7 @@ func TestLastResort(t *testing.T) {
 		require.Equal(t, 3, w.called("c"))
 
 		j := job(plainBody)
-		j.Request.Decision, j.Lost = &contract.Decision{Provider: "pa"}, 3
+		j.Request.Decision, j.Lost = &contract.Decision{Provider: "pa"}, []uint64{1, 2, 3}
 		var a answer
 		w.exec.Run(t.Context(), j, &a)
 		require.Equal(t, http.StatusServiceUnavailable, a.head.Status, "a request whose workers keep dying is not tried for ever")

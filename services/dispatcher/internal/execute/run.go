@@ -29,18 +29,16 @@ type run struct {
 	passed     [][2]string      // headers of the last answer, where there is one upstream
 	front      []byte           // message before all others
 	sent       sent             // of the last call
+	calls      int              // that were made, or were to be
 }
 
 func newRun(e *Executor, job Job, sink Sink) *run {
 	r := &run{exec: e, job: job, sink: sink, record: contract.RequestRecord{
-		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Endpoint: job.Request.Endpoint(), Model: job.Request.Model,
-		Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason,
+		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Principal: job.Request.Principal, Endpoint: job.Request.Endpoint(),
+		Model: job.Request.Model, Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason, Attempts: contract.LostCalls(job.Lost),
 	}}
 	if e.Front != nil {
 		r.front = e.Front(job.Request, time.Now())
-	}
-	for range job.Lost {
-		r.record.Attempts = append(r.record.Attempts, contract.Attempt{Outcome: attemptLost, Reason: "worker died"})
 	}
 	return r
 }
@@ -139,6 +137,7 @@ func (r *run) call(ctx context.Context, l *link, held reservation) (step, classi
 	a := &attempt{run: r, link: l, held: held, started: time.Now()}
 	defer a.settle(classify.Verdict{Class: classify.Cancelled}) // after a panic; otherwise it is settled already
 	a.logAccepted(ctx)
+	a.book(ctx)
 	within, end := a.span(ctx)
 	v := a.exchange(within)
 	v.Reason = r.exec.Secrets.Replace(v.Reason) // it may hold a code of the upstream's, which may be the key that it was sent
@@ -256,7 +255,7 @@ func (r *run) alternative(to *link) bool {
 
 // inReach says whether the hop budget allows a link. The last resort is always in reach, but not of a request whose workers keep dying.
 func (r *run) inReach(l *link) bool {
-	spent := r.job.Lost
+	spent := len(r.job.Lost)
 	if !l.LastResort {
 		for i := range r.links {
 			if r.links[i].calls > 0 {

@@ -87,7 +87,7 @@ func TestScenario3Failover(t *testing.T) {
 		require.Equal(t, "KEY_AVAILABILITY", got.header("X-Routing-Reason"))
 		require.Equal(t, contract.ReasonKeyAvailability, out.Usage.RoutingReason)
 		require.Len(t, out.Usage.Attempts, 2)
-		require.Equal(t, "failed", out.Usage.Attempts[0].Outcome)
+		require.Equal(t, contract.CallFailed, out.Usage.Attempts[0].Outcome)
 		require.Equal(t, int64(3), out.Usage.Total)
 	})
 }
@@ -310,14 +310,14 @@ func TestLostAttemptsCount(t *testing.T) {
 	bubble(t, map[string]handler{"a": status(500, "{}"), "b": reply("b")}, func(w *world) {
 		t := w.t
 		j := job(plainBody)
-		j.Lost = 2
+		j.Delivery, j.Lost = 3, []uint64{1, 2}
 		var got answer
 		out := w.exec.Run(t.Context(), j, &got)
 		require.Equal(t, http.StatusServiceUnavailable, got.head.Status)
 		require.Equal(t, 1, w.called("a"))
 		require.Zero(t, w.called("b"))
 		require.Len(t, out.Usage.Attempts, 3)
-		require.Equal(t, "lost", out.Usage.Attempts[0].Outcome)
+		require.Equal(t, contract.CallLost, out.Usage.Attempts[0].Outcome)
 	})
 }
 

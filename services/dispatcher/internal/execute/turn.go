@@ -73,7 +73,7 @@ func (a *attempt) keep(ctx context.Context, kind contract.TurnKind, whole *answe
 	}
 	t := contract.Turn{
 		Session: request.SessionID, RequestID: request.ID, Principal: request.Principal, Surface: request.Surface, Messages: []string{string(message)},
-		Unsaved: request.NoHistory, Model: a.link.Model, Provider: a.link.Channel.Provider, KeyIndex: index, Tokens: r.record.Total,
+		Unsaved: request.NoHistory, Model: a.link.Model, Provider: a.link.Channel.Provider, KeyIndex: index, Tokens: a.usage.Total,
 		LatencyMS: time.Since(request.ReceivedAt).Milliseconds(), Truncated: truncated, At: time.Now().UTC(), Kind: kind,
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)

@@ -44,7 +44,9 @@ func (o *chat) whole(ctx context.Context, a *attempt, resp *dialect.Response) cl
 	}
 	body = bytes.Trim(body, " \t\r\n\ufeff") // some upstreams send blank lines while they work
 	var c answer.Chunk
-	if translated := resp.Whole(&c, body); !translated && !ordinary(&c) {
+	translated := resp.Whole(&c, body)
+	a.countUsage(stream.UsageOf(&c)) // also of what turns out to be no answer
+	if !translated && !ordinary(&c) {
 		if v := classify.Of(a.answerOf(resp.Response, body)); v.Class != classify.Success {
 			return v
 		}
@@ -124,6 +126,7 @@ func (o *chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) 
 	room := takeRoom(resp.Body)
 	defer room.giveBack()
 	events, all := resp.Source(&room.events, &room.chunks), stream.NewCollector(a.options(o))
+	defer func() { a.countUsage(all.Usage()) }() // also of what breaks off
 	patience := grace
 	var graceTimer *time.Timer // while a stream that looks finished may bring its usage
 	stop := func() {

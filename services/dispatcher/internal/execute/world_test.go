@@ -39,6 +39,7 @@ type world struct {
 	exec     *execute.Executor
 	plan     planner
 	slots    *slot.Local
+	ledger   ledger
 	breakers *breaker.Set
 	client   *upstream.Client
 	log      bytes.Buffer
@@ -82,7 +83,7 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 	require.NoError(t, err)
 	w.plan.chain = execute.NewChain(links)
 	w.exec = &execute.Executor{
-		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: &w.plan, Breakers: permits{w.breakers}, Slots: w.slots,
+		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: &w.plan, Breakers: permits{w.breakers}, Slots: w.slots, Ledger: &w.ledger,
 		Limits: execute.Limits{MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second}, Secrets: strings.NewReplacer("key-of-a", "[key]"), Log: log,
 		Metrics: execute.NewMetrics(prometheus.NewRegistry()), Health: &execute.Health{},
 	}
@@ -166,6 +167,18 @@ func (p permits) Acquire(id string) (execute.Permit, bool) {
 }
 
 func (p permits) OpenFor(id string) time.Duration { return p.set.Get(id).Snapshot().Remaining }
+
+// ledger keeps what is told of calls before they are made.
+type ledger struct {
+	mu    sync.Mutex
+	facts []contract.RequestRecord
+}
+
+func (l *ledger) Begin(_ context.Context, r contract.RequestRecord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.facts = append(l.facts, r)
+}
 
 // answer is what a client gets.
 type answer struct {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -39,7 +40,7 @@ func configured(cfg Config, limited limits) (map[string]*execute.Chain, error) {
 				return nil, fmt.Errorf("reading the defaults of model %q at upstream %q: %w", m.Name, id, err)
 			}
 			counted := p.Limit > 0 || limited.has(p.ID, u.Model)
-			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch, Counted: counted})
+			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch, Price: u.Price, Counted: counted})
 		}
 		all[m.Name] = execute.NewChain(links)
 	}
@@ -60,6 +61,31 @@ func limitsOf(upstreams []config.Upstream) limits {
 }
 
 func (l limits) has(provider, model string) bool { return l[execute.SlotID(provider, model)] }
+
+// rates are what is known of the cost of models, by provider and model.
+type rates map[string]config.Upstream
+
+// ratesOf takes what the first upstream says that says anything, of several with one model.
+func ratesOf(upstreams []config.Upstream) rates {
+	r := rates{}
+	for _, u := range upstreams {
+		id := execute.SlotID(u.Provider, u.Model)
+		known := r[id]
+		known.Cost, known.Price = cmp.Or(known.Cost, u.Cost), cmp.Or(known.Price, u.Price)
+		r[id] = known
+	}
+	return r
+}
+
+// price is nil when it is not known.
+func (r rates) price(provider, model string) *config.Price {
+	return r[execute.SlotID(provider, model)].Price
+}
+
+// cost is that of R-191.
+func (r rates) cost(provider, model string) float64 {
+	return r[execute.SlotID(provider, model)].RelativeCost()
+}
 
 // channel gives what an upstream and a route of one provider have in common.
 func channel(p config.Provider) *execute.Channel {

@@ -304,3 +304,39 @@ func TestStrictAsksAgain(t *testing.T) {
 		require.NotContains(t, show(chain), "groq", "as long as others are there")
 	})
 }
+
+// R-191, R-555: those who have the named model too are tried by cost, and calls of a model have its price however they come about.
+func TestPlanByCost(t *testing.T) {
+	t.Parallel()
+	var listings []modelindex.Listing
+	for _, id := range []string{"gemini", "groq", "cerebras", "openrouter"} {
+		listings = append(listings, modelindex.Listing{Provider: id, Models: []modelindex.Model{{ID: "shared"}, {ID: "own"}}})
+	}
+	p := setup(t, providers+`
+upstreams:
+  - {id: g, provider: groq, model: shared, cost: 3}
+  - {id: c, provider: cerebras, model: shared, price: {input: 1, output: 1}}
+  - {id: g2, provider: groq, model: shared, cost: 0, price: {input: 7}}
+models: [{name: configured, upstreams: [g, c, g2]}]
+`, listings...)
+	chain, err := p.Plan(&contract.Decision{Provider: "gemini", Model: "shared", PinModel: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "gemini:shared+L cerebras:shared groq:shared openrouter:shared", show(chain), "who was decided stays first")
+	price := func(l execute.Link) float64 {
+		if l.Price == nil {
+			return -1
+		}
+		return l.Price.Input
+	}
+	var prices []float64
+	for _, l := range chain.Links {
+		prices = append(prices, price(l))
+	}
+	require.Equal(t, []float64{-1, 1, 7, -1}, prices)
+	chain, err = p.Plan(&contract.Decision{Model: "configured", Configured: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, []float64{-1, 1, 7}, []float64{price(chain.Links[0]), price(chain.Links[1]), price(chain.Links[2])}, "each upstream has its own")
+	chain, err = p.Plan(&contract.Decision{Provider: "groq", Model: "own", PinModel: true}, false)
+	require.NoError(t, err)
+	require.Equal(t, "groq:own gemini:own+L cerebras:own openrouter:own", show(chain), "in order of priority when nothing is known")
+}

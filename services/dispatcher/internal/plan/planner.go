@@ -34,6 +34,7 @@ type Planner struct {
 	configured map[string]*execute.Chain
 	places     map[string]*place // by provider
 	limited    limits
+	rates      rates
 	absent     absent
 	lacks      lacks
 }
@@ -53,7 +54,7 @@ type place struct {
 
 // New checks the patches of the configuration.
 func New(cfg Config) (*Planner, error) {
-	p := &Planner{cfg: cfg, places: map[string]*place{}, limited: limitsOf(cfg.Gateway.Upstreams)}
+	p := &Planner{cfg: cfg, places: map[string]*place{}, limited: limitsOf(cfg.Gateway.Upstreams), rates: ratesOf(cfg.Gateway.Upstreams)}
 	var err error
 	if p.configured, err = configured(cfg, p.limited); err != nil {
 		return nil, err

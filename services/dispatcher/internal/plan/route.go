@@ -149,9 +149,14 @@ func (r *route) premiumKey(at *place) bool {
 	return pool.Count("")[contract.TierPremium] > 0
 }
 
-// same adds the other providers that discovery knows to have exactly this model.
+// same adds the other providers that discovery knows to have exactly this model, the cheapest first, those of the same cost in order of priority
+//
 func (r *route) same(model string) {
-	for _, id := range r.planner.cloud() {
+	providers := r.planner.cloud()
+	slices.SortStableFunc(providers, func(a, b string) int {
+		return cmp.Compare(r.planner.rates.cost(a, model), r.planner.rates.cost(b, model))
+	})
+	for _, id := range providers {
 		if m, ok := r.book.Find(id, model); ok {
 			r.provider(id, model, m.Tier == contract.TierPremium)
 		}
@@ -223,6 +228,7 @@ func (r *route) add(at *place, l execute.Link) {
 		l.Patch, l.Plain = at.streamed, at.patch
 	}
 	l.Counted = r.planner.limited.has(at.provider.ID, l.Model)
+	l.Price = r.planner.rates.price(at.provider.ID, l.Model)
 	m, _ := r.book.Find(at.provider.ID, l.Model)
 	l.NoEffort = m.Cannot.Has(contract.FeatureThinking) || r.planner.lacks.is(at.provider.ID, l.Model, contract.FeatureThinking)
 	l.NoImages = r.decision.Needs.Has(contract.FeatureImages) && !r.decision.PinModel && m.Cannot.Has(contract.FeatureImages)

@@ -101,12 +101,17 @@ func setup(t *testing.T) *world {
 	require.NoError(t, err)
 	r := cfg.Resilience
 	w.exec = &execute.Executor{
-		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: planner, Breakers: permits{w.breakers}, Slots: &slot.Local{}, Secrets: strings.NewReplacer(), Log: slog.New(slog.DiscardHandler),
+		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: planner, Breakers: permits{w.breakers}, Slots: &slot.Local{}, Ledger: noLedger{}, Secrets: strings.NewReplacer(), Log: slog.New(slog.DiscardHandler),
 		Metrics: execute.NewMetrics(prometheus.NewRegistry()), Health: &execute.Health{},
 		Limits: execute.Limits{MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout},
 	}
 	return w
 }
+
+// noLedger forgets what begins.
+type noLedger struct{}
+
+func (noLedger) Begin(context.Context, contract.RequestRecord) {}
 
 func (w *world) close() {
 	w.client.Close()

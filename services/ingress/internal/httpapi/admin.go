@@ -25,6 +25,12 @@ func (a *API) admin(x *exchange, path string) error {
 		return show(x, query.GetStatus, query.None{})
 	case prefixAdmin + "/stats":
 		return show(x, query.GetStats, query.None{})
+	case prefixAdmin + "/calls":
+		limit, err := limitOf(x)
+		if err != nil {
+			return err
+		}
+		return show(x, query.GetCalls, query.Calls{Limit: limit})
 	case prefixAdmin + "/logs":
 		limit, err := limitOf(x)
 		if err != nil {

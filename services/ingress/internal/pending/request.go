@@ -30,7 +30,7 @@ type Request struct {
 	changed sync.Cond // on mu: something is there for Head or Next
 
 	at      contract.Position      // how far the request has come; frames from before are ignored
-	runs    int                    // workers of this stage that are known to have had the request and did not give it back
+	ran     []uint64               // deliveries at which workers of this stage are known to have had the request and did not give it back
 	worker  string                 // the one that has it, if it has shown itself
 	back    bool                   // it has given the request back
 	asked   contract.FenceQuestion // that was answered with this position
@@ -208,10 +208,10 @@ func (r *Request) enqueue(data []byte) error {
 // moveTo makes a position the only one that may answer. It must be called with mu held and before the commit.
 func (r *Request) moveTo(at contract.Position) {
 	if at.Stage != r.at.Stage {
-		r.runs = 0
+		r.ran = nil
 	}
 	if at.Delivery > 0 {
-		r.runs++
+		r.ran = append(r.ran, at.Delivery)
 	}
 	r.at, r.next, r.worker, r.back, r.asked = at, 0, "", false, contract.FenceQuestion{}
 }
@@ -230,7 +230,7 @@ func (r *Request) handedBack(at contract.Position) {
 	if at != r.at || at.Delivery == 0 {
 		return
 	}
-	r.runs--
+	r.ran = r.ran[:len(r.ran)-1]
 	r.back, r.heard, r.handedOn = true, false, true
 }
 
@@ -264,7 +264,7 @@ func (r *Request) alive(worker string, at contract.Position) (wanted bool) {
 func (r *Request) fence(q contract.FenceQuestion, now time.Time, limits Limits) (contract.FenceAnswer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	stop := contract.FenceAnswer{Decision: contract.FenceStop, Lost: r.runs}
+	stop := contract.FenceAnswer{Decision: contract.FenceStop, Lost: r.ran}
 	gone := q.Gone
 	q.Gone = ""
 	began := r.at.Stage == q.At.Stage && r.at.Delivery > 0 // a worker of this stage is known
@@ -285,7 +285,7 @@ func (r *Request) fence(q contract.FenceQuestion, now time.Time, limits Limits) 
 	}
 	r.moveTo(next)
 	if !began && q.At.Delivery > 1 {
-		r.runs++ // the first one did not show itself
+		r.ran = append([]uint64{1}, r.ran...) // the first one did not show itself
 	}
 	r.heard, r.asked = true, q
 	return r.run(), nil
@@ -293,7 +293,11 @@ func (r *Request) fence(q contract.FenceQuestion, now time.Time, limits Limits) 
 
 // run is the answer to a worker that may run at the present position.
 func (r *Request) run() contract.FenceAnswer {
-	return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: r.at.Delivery, Lost: r.runs - 1}
+	a := contract.FenceAnswer{Decision: contract.FenceRun, Delivery: r.at.Delivery}
+	if earlier := len(r.ran) - 1; earlier > 0 {
+		a.Lost = r.ran[:earlier]
+	}
+	return a
 }
 
 // mayLive says whether the worker that has the request may be alive: the one that is gone is not, and one that can't be asked, because it has not

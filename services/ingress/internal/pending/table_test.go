@@ -194,11 +194,11 @@ func without(q contract.FenceQuestion, gone string) contract.FenceQuestion {
 	return q
 }
 
-func mayRun(delivery uint64, lost int) contract.FenceAnswer {
+func mayRun(delivery uint64, lost ...uint64) contract.FenceAnswer {
 	return contract.FenceAnswer{Decision: contract.FenceRun, Delivery: delivery, Lost: lost}
 }
 
-func stop(lost int) contract.FenceAnswer {
+func stop(lost ...uint64) contract.FenceAnswer {
 	return contract.FenceAnswer{Decision: contract.FenceStop, Lost: lost}
 }
 
@@ -222,7 +222,7 @@ func TestFence(t *testing.T) {
 		err    error // of the request afterwards
 	}{
 		"nothing came": {nil, long, question(2), mayRun(2, 1), nil},
-		"nothing came, and the server has forgotten":       {nil, long, question(1), mayRun(1, 0), nil},
+		"nothing came, and the server has forgotten":       {nil, long, question(1), mayRun(1), nil},
 		"a worker is alive":                                {[]any{working()}, lately, question(2), wait(first), nil},
 		"a worker is alive and late":                       {[]any{working()}, long, question(2), wait(first), nil},
 		"a worker is alive, and the server has forgotten":  {[]any{working()}, long, question(1), wait(first), nil},
@@ -238,16 +238,16 @@ func TestFence(t *testing.T) {
 		"the answer has failed":                            {[]any{data(1, 0, "x")}, lately, question(2), stop(1), pending.ErrMalformed},
 		"an earlier stage was alive":                       {[]any{busy(contract.StageReceived, 3)}, lately, question(2), mayRun(2, 1), nil},
 		"it waits for this stage":                          {[]any{queued(contract.StageEnriched)}, lately, question(2), mayRun(2, 1), nil},
-		"a worker has handed it back":                      {[]any{working(), back(working())}, lately, question(2), mayRun(2, 0), nil},
-		"it said so twice":                                 {[]any{working(), back(working()), back(working())}, lately, question(2), mayRun(2, 0), nil},
-		"it did so before anything was heard":              {[]any{back(working())}, lately, question(2), mayRun(2, 0), nil},
-		"it did so when a report was under way":            {[]any{back(working()), working()}, lately, question(2), mayRun(2, 0), nil},
+		"a worker has handed it back":                      {[]any{working(), back(working())}, lately, question(2), mayRun(2), nil},
+		"it said so twice":                                 {[]any{working(), back(working()), back(working())}, lately, question(2), mayRun(2), nil},
+		"it did so before anything was heard":              {[]any{back(working())}, lately, question(2), mayRun(2), nil},
+		"it did so when a report was under way":            {[]any{back(working()), working()}, lately, question(2), mayRun(2), nil},
 		"another one has it since":                         {[]any{busy(contract.StageEnriched, 2), back(working())}, lately, question(3), wait(first), nil},
 		"the one of the stage before handed it back":       {[]any{working(), back(busy(contract.StageReceived, 1))}, lately, question(2), wait(first), nil},
 		"a later one handed it back, and one is not known": {[]any{back(busy(contract.StageEnriched, 2))}, lately, question(3), mayRun(3, 1), nil},
 		"of the stage before: a worker is alive":           {[]any{busy(contract.StageReceived, 1)}, lately, session(2), wait(first), nil},
 		"of the stage before: a worker is gone":            {[]any{busy(contract.StageReceived, 1)}, lately, without(session(2), first), mayRun(2, 1), nil},
-		"of the stage before: it is forwarded":             {[]any{queued(contract.StageEnriched)}, lately, session(2), stop(0), nil},
+		"of the stage before: it is forwarded":             {[]any{queued(contract.StageEnriched)}, lately, session(2), stop(), nil},
 		"of the stage before: a later stage has begun":     {[]any{working()}, longer, session(2), stop(1), nil},
 		"of the stage before: a later stage has answered":  {[]any{head(1)}, long, session(2), stop(1), nil},
 	}
@@ -271,7 +271,7 @@ func TestFence(t *testing.T) {
 	}
 	unknown := question(2)
 	unknown.RequestID = "unknown"
-	require.Equal(t, stop(0), setup().table.Fence(unknown), "nobody waits")
+	require.Equal(t, stop(), setup().table.Fence(unknown), "nobody waits")
 }
 
 // once a redelivery may run, the frames and signs of the lost delivery count no more, and its worker, if it lives after all, is told to stop.
@@ -290,7 +290,7 @@ func TestFenceExcludesOlder(t *testing.T) {
 	require.Equal(t, wait(""), b.table.Fence(third))
 	require.True(t, b.table.Alive("second", busy(contract.StageEnriched, 2)))
 	require.Equal(t, wait("second"), b.table.Fence(third))
-	require.Equal(t, mayRun(3, 2), b.table.Fence(without(third, "second")))
+	require.Equal(t, mayRun(3, 1, 2), b.table.Fence(without(third, "second")))
 	require.True(t, b.table.Alive("third", busy(contract.StageEnriched, 3)))
 	require.False(t, b.table.Alive(first, working()))
 	require.Equal(t, wait("third"), b.table.Fence(without(question(2), first)))

@@ -52,12 +52,18 @@ var at = time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 
 func usage(rid string) contract.RequestRecord {
 	return contract.RequestRecord{
-		RequestID: rid, SessionID: "ses_1", Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Upstream: "groq-1",
+		RequestID: rid, SessionID: "ses_1", Principal: "k:0123456789abcdef", Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Upstream: "groq-1",
 		UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Status: "success", RoutingReason: contract.ReasonModelHint, Stream: true,
 		Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, At: at,
 		Attempts: []contract.Attempt{
-			{Upstream: "groq-0", Provider: "groq", Outcome: "failed", Reason: "RATE_LIMIT", Status: 429, DurationMS: 40},
-			{Upstream: "groq-1", Provider: "groq", Outcome: "success", Status: 200, DurationMS: 200},
+			{
+				Delivery: 1, Ordinal: 1, Upstream: "groq-0", Provider: "groq", Model: "llama-3.1-8b", Outcome: contract.CallFailed, Reason: "RATE_LIMIT",
+				Status: 429, DurationMS: 40, At: at,
+			},
+			{
+				Delivery: 1, Ordinal: 2, Upstream: "groq-1", Provider: "groq", Model: "llama-3.1-8b", KeyIndex: 2, Outcome: contract.CallSuccess, Status: 200,
+				DurationMS: 200, Prompt: 10, Completion: 3, Total: 13, Cached: 4, CostNanos: new(int64(7_500_000)), At: at.Add(50 * time.Millisecond),
+			},
 		},
 	}
 }

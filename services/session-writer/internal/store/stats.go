@@ -12,9 +12,11 @@ const maxProviders = 1000
 
 const (
 	totalsQuery = `SELECT CAST(COALESCE(SUM(total_tokens), 0) AS BIGINT) AS total_tokens,
-		CAST(COALESCE(SUM(request_count), 0) AS BIGINT) AS total_requests FROM daily_usage`
+		CAST(COALESCE(SUM(request_count), 0) AS BIGINT) AS total_requests, SUM(cost_nanos) / 1e9 AS total_cost,
+		(SELECT COUNT(*) FROM attempts WHERE outcome = 'lost') AS lost_calls FROM daily_usage`
 	providersQuery = `SELECT provider, model, CAST(SUM(prompt_tokens) AS BIGINT) AS prompt, CAST(SUM(completion_tokens) AS BIGINT) AS completion,
-		CAST(SUM(total_tokens) AS BIGINT) AS total, CAST(SUM(request_count) AS BIGINT) AS count, CAST(SUM(error_count) AS BIGINT) AS errors
+		CAST(SUM(total_tokens) AS BIGINT) AS total, CAST(SUM(request_count) AS BIGINT) AS count, CAST(SUM(error_count) AS BIGINT) AS errors,
+		SUM(cost_nanos) / 1e9 AS cost
 		FROM daily_usage GROUP BY provider, model ORDER BY total DESC, count DESC, provider, model LIMIT ?`
 	healthQuery   = `SELECT provider, status, last_error, active_keys, failed_keys, updated_at FROM provider_health ORDER BY provider`
 	scrapingQuery = `SELECT COUNT(*) AS total, COALESCE(SUM(CASE WHEN status = 'success' THEN 1 ELSE 0 END), 0) AS hits,

@@ -43,7 +43,7 @@ func TestSchema(t *testing.T) {
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
 		for _, table := range []string{
-			"sessions", "messages", "parts", "system_settings", "system_logs", "usage_metrics", "provider_health", "daily_usage",
+			"sessions", "messages", "parts", "system_settings", "system_logs", "usage_metrics", "attempts", "provider_health", "daily_usage",
 			"web_content_cache", "scraping_metrics",
 		} {
 			require.Zero(t, countRows(t, s, table), table)

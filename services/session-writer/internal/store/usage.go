@@ -1,9 +1,7 @@
 package store
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,8 +13,8 @@ import (
 )
 
 const (
-	insertUsage = `INSERT INTO usage_metrics (request_id, session_id, endpoint, model, provider, upstream, upstream_model, key_index, stream,
-		status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, attempts, created_at) VALUES `
+	insertUsage = `INSERT INTO usage_metrics (request_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream,
+		status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, created_at) VALUES `
 	usageColumns  = 18
 	usageConflict = ` ON CONFLICT (request_id) DO NOTHING RETURNING request_id`
 )
@@ -24,47 +22,68 @@ const (
 // rowsPerStatement keeps the parameters of a statement below the limits of both databases (32766 and 65535).
 const rowsPerStatement = 500
 
-// maxAttempts bounds the attempts kept of one request.
-const maxAttempts = 64
-
-// RecordUsage stores finished requests and adds them to the daily sums (R-340), in one transaction. A request id that is stored already is
-// ignored, so each request counts once however often its fact comes. It returns how many requests were new. A fact without a request id
-// makes it fail with ErrRejected; then nothing is stored.
+// RecordUsage stores what facts tell of requests and of their upstream calls, and adds it to the daily sums (R-340, R-550), in one transaction. Facts
+// may come twice and in any order: each request, and the end of each call, counts once. It returns how many of them were no repetition of a
+// request that is stored. A fact without a request id makes it fail with ErrRejected; then nothing is stored.
 func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord) (stored int, err error) {
-	if len(usage) == 0 {
-		return 0, nil
+	if slices.ContainsFunc(usage, func(u contract.RequestRecord) bool { return u.RequestID == "" }) {
+		return 0, fmt.Errorf("recording usage: %w: a fact has no request id", ErrRejected)
 	}
-	rows := usageRows(usage, time.Now())
+	now := time.Now()
+	rows, calls := usageRows(usage, now), attemptRows(usage, now)
+	if len(rows)+len(calls) == 0 {
+		return len(usage), nil
+	}
+	fresh := 0
 	err = s.inTx(ctx, func(tx *sqlx.Tx) error {
-		var fresh []usageRow
+		sums := daySums{}
+		for chunk := range slices.Chunk(calls, rowsPerStatement) {
+			if err := recordAttempts(ctx, tx, chunk, sums); err != nil {
+				return err
+			}
+		}
 		for chunk := range slices.Chunk(rows, rowsPerStatement) {
 			inserted, err := insertUsageRows(ctx, tx, chunk)
 			if err != nil {
 				return err
 			}
-			fresh = append(fresh, inserted...)
+			fresh += len(inserted)
+			for i := range inserted {
+				sums.addRequest(&inserted[i])
+			}
 		}
-		stored = len(fresh)
-		return addDaily(ctx, tx, fresh)
+		if err := loseAttempts(ctx, tx, rows); err != nil {
+			return err
+		}
+		return addDaily(ctx, tx, sums)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("recording usage: %w", rejection(err))
 	}
-	return stored, nil
+	over := 0
+	for i := range usage {
+		if usage[i].Over() {
+			over++
+		}
+	}
+	return len(usage) - over + fresh, nil
 }
 
-// usageRow is a fact in the form of the table.
+// usageRow is the fact of a request that is over, in the form of the table.
 type usageRow struct {
 	contract.RequestRecord
-	attempts string // JSON
-	at       Time
+
+	at Time
 }
 
-// usageRows gives one row per request id, ordered by it: writers that store the same facts at once then wait for each other in one order.
+// usageRows gives one row per request that is over, ordered by its id: writers that store the same facts at once then wait for each other in one
+// order.
 func usageRows(usage []contract.RequestRecord, now time.Time) []usageRow {
 	rows := make([]usageRow, 0, len(usage))
 	for i := range usage {
-		rows = append(rows, newUsageRow(usage[i], now))
+		if usage[i].Over() {
+			rows = append(rows, newUsageRow(usage[i], now))
+		}
 	}
 	slices.SortStableFunc(rows, func(a, b usageRow) int { return strings.Compare(a.RequestID, b.RequestID) })
 	return slices.CompactFunc(rows, func(a, b usageRow) bool { return a.RequestID == b.RequestID })
@@ -72,32 +91,14 @@ func usageRows(usage []contract.RequestRecord, now time.Time) []usageRow {
 
 func newUsageRow(u contract.RequestRecord, now time.Time) usageRow {
 	for _, name := range []*string{
-		&u.RequestID, &u.SessionID, &u.Model, &u.Provider, &u.Upstream, &u.UpstreamModel, &u.Status, &u.RoutingReason, (*string)(&u.Endpoint),
+		&u.RequestID, &u.SessionID, &u.Principal, &u.Model, &u.Provider, &u.Upstream, &u.UpstreamModel, &u.Status, &u.RoutingReason, (*string)(&u.Endpoint),
 	} {
 		*name = clip(*name, maxName)
 	}
 	for _, n := range []*int64{&u.Prompt, &u.Completion, &u.Total, &u.LatencyMS, &u.FirstTokenMS} {
 		*n = count(*n)
 	}
-	return usageRow{RequestRecord: u, attempts: attemptsJSON(u.Attempts), at: plausible(u.At, now)}
-}
-
-func attemptsJSON(attempts []contract.Attempt) string {
-	if len(attempts) == 0 {
-		return "[]"
-	}
-	kept := slices.Clone(attempts[:min(len(attempts), maxAttempts)])
-	for i := range kept {
-		a := &kept[i]
-		for _, name := range []*string{&a.Upstream, &a.Provider, &a.Outcome, &a.Reason} {
-			*name = clip(*name, maxName)
-		}
-	}
-	text, err := json.Marshal(kept)
-	if err != nil { // strings and numbers always marshal
-		panic(fmt.Sprintf("encoding attempts: %v", err))
-	}
-	return string(text)
+	return usageRow{RequestRecord: u, at: plausible(u.At, now)}
 }
 
 // insertUsageRows gives the rows that were not there before.
@@ -105,8 +106,8 @@ func insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow) ([]usage
 	args := make([]any, 0, len(rows)*usageColumns)
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, r.RequestID, r.SessionID, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, r.KeyIndex, r.Stream,
-			r.Status, r.RoutingReason, r.Prompt, r.Completion, r.Total, r.LatencyMS, r.FirstTokenMS, r.attempts, r.at)
+		args = append(args, r.RequestID, r.SessionID, r.Principal, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, r.KeyIndex, r.Stream,
+			r.Status, r.RoutingReason, r.Prompt, r.Completion, r.Total, r.LatencyMS, r.FirstTokenMS, r.at)
 	}
 	var ids []string
 	statement := tx.Rebind(insertUsage + placeholders(len(rows), usageColumns) + usageConflict)
@@ -130,77 +131,4 @@ func insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow) ([]usage
 func placeholders(rows, columns int) string {
 	row := "(" + strings.Repeat("?,", columns-1) + "?),"
 	return strings.TrimSuffix(strings.Repeat(row, rows), ",")
-}
-
-// dayKey is the key of a daily sum.
-type dayKey struct{ day, provider, model string }
-
-func (k dayKey) compare(o dayKey) int {
-	return cmp.Or(strings.Compare(k.day, o.day), strings.Compare(k.provider, o.provider), strings.Compare(k.model, o.model))
-}
-
-type daySum struct{ prompt, completion, total, requests, errors int64 }
-
-const (
-	insertDaily  = `INSERT INTO daily_usage (day, provider, model, prompt_tokens, completion_tokens, total_tokens, request_count, error_count) VALUES `
-	dailyColumns = 8
-	dailyAdd     = ` ON CONFLICT (day, provider, model) DO UPDATE SET
-		prompt_tokens = daily_usage.prompt_tokens + excluded.prompt_tokens,
-		completion_tokens = daily_usage.completion_tokens + excluded.completion_tokens,
-		total_tokens = daily_usage.total_tokens + excluded.total_tokens,
-		request_count = daily_usage.request_count + excluded.request_count,
-		error_count = daily_usage.error_count + excluded.error_count`
-)
-
-// addDaily adds requests to the sums of their days, in the order of the keys, so that concurrent writers can't block each other in a circle.
-func addDaily(ctx context.Context, tx *sqlx.Tx, rows []usageRow) error {
-	sums := map[dayKey]*daySum{}
-	for i := range rows {
-		key := dayKeyOf(&rows[i])
-		sum := sums[key]
-		if sum == nil {
-			sum = new(daySum)
-			sums[key] = sum
-		}
-		sum.add(&rows[i])
-	}
-	keys := make([]dayKey, 0, len(sums))
-	for key := range sums {
-		keys = append(keys, key)
-	}
-	slices.SortFunc(keys, dayKey.compare)
-	for chunk := range slices.Chunk(keys, rowsPerStatement) {
-		args := make([]any, 0, len(chunk)*dailyColumns)
-		for _, k := range chunk {
-			s := sums[k]
-			args = append(args, k.day, k.provider, k.model, s.prompt, s.completion, s.total, s.requests, s.errors)
-		}
-		statement := tx.Rebind(insertDaily + placeholders(len(chunk), dailyColumns) + dailyAdd)
-		if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
-			return fmt.Errorf("adding to the daily sums: %w", err)
-		}
-	}
-	return nil
-}
-
-// dayKeyOf counts a request for the model that answered, whatever name it was asked for under. One that nobody answered counts for the provider that
-// was tried last, under the name that was asked for.
-func dayKeyOf(r *usageRow) dayKey {
-	key := dayKey{day: r.at.UTC().Format(dayLayout), provider: r.Provider, model: r.Model}
-	if n := len(r.Attempts); key.provider == "" && n > 0 {
-		key.provider = clip(r.Attempts[n-1].Provider, maxName)
-	} else if key.provider != "" && r.UpstreamModel != "" {
-		key.model = r.UpstreamModel
-	}
-	return key
-}
-
-func (s *daySum) add(r *usageRow) {
-	s.prompt += r.Prompt
-	s.completion += r.Completion
-	s.total += r.Total
-	s.requests++
-	if strings.HasPrefix(r.Status, "error") {
-		s.errors++
-	}
 }

@@ -18,32 +18,32 @@ import (
 
 // usageStored is a row as a test reads it back.
 type usageStored struct {
-	RequestID     string         `db:"request_id"`
-	SessionID     string         `db:"session_id"`
-	Endpoint      string         `db:"endpoint"`
-	Model         string         `db:"model"`
-	Provider      string         `db:"provider"`
-	Upstream      string         `db:"upstream"`
-	UpstreamModel string         `db:"upstream_model"`
-	KeyIndex      int            `db:"key_index"`
-	Stream        bool           `db:"stream"`
-	Status        string         `db:"status"`
-	RoutingReason string         `db:"routing_reason"`
-	Prompt        int64          `db:"prompt_tokens"`
-	Completion    int64          `db:"completion_tokens"`
-	Total         int64          `db:"total_tokens"`
-	LatencyMS     int64          `db:"latency_ms"`
-	FirstTokenMS  int64          `db:"first_token_ms"`
-	Attempts      query.Document `db:"attempts"`
-	CreatedAt     query.Time     `db:"created_at"`
+	RequestID     string     `db:"request_id"`
+	SessionID     string     `db:"session_id"`
+	Principal     string     `db:"principal"`
+	Endpoint      string     `db:"endpoint"`
+	Model         string     `db:"model"`
+	Provider      string     `db:"provider"`
+	Upstream      string     `db:"upstream"`
+	UpstreamModel string     `db:"upstream_model"`
+	KeyIndex      int        `db:"key_index"`
+	Stream        bool       `db:"stream"`
+	Status        string     `db:"status"`
+	RoutingReason string     `db:"routing_reason"`
+	Prompt        int64      `db:"prompt_tokens"`
+	Completion    int64      `db:"completion_tokens"`
+	Total         int64      `db:"total_tokens"`
+	LatencyMS     int64      `db:"latency_ms"`
+	FirstTokenMS  int64      `db:"first_token_ms"`
+	CreatedAt     query.Time `db:"created_at"`
 }
 
 func storedUsage(t *testing.T, s *Store, rid string) usageStored {
 	t.Helper()
 	var row usageStored
-	require.NoError(t, s.read.GetContext(t.Context(), &row, s.read.Rebind(`SELECT request_id, session_id, endpoint, model, provider, upstream,
+	require.NoError(t, s.read.GetContext(t.Context(), &row, s.read.Rebind(`SELECT request_id, session_id, principal, endpoint, model, provider, upstream,
 		upstream_model, key_index, stream, status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms,
-		attempts, created_at FROM usage_metrics WHERE request_id = ?`), rid))
+		created_at FROM usage_metrics WHERE request_id = ?`), rid))
 	return row
 }
 
@@ -55,18 +55,15 @@ func TestUsageKeepsEveryField(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, 1, n)
 		row := storedUsage(t, s, "r1")
-		require.JSONEq(t, `[{"upstream":"groq-0","provider":"groq","outcome":"failed","reason":"RATE_LIMIT","status":429,"duration_ms":40},
-			{"upstream":"groq-1","provider":"groq","outcome":"success","status":200,"duration_ms":200}]`, string(row.Attempts))
-		row.Attempts = ""
 		require.Equal(t, usageStored{
-			RequestID: "r1", SessionID: "ses_1", Endpoint: "chat.completions", Model: "fast", Provider: "groq", Upstream: "groq-1",
+			RequestID: "r1", SessionID: "ses_1", Principal: "k:0123456789abcdef", Endpoint: "chat.completions", Model: "fast", Provider: "groq", Upstream: "groq-1",
 			UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Stream: true, Status: "success", RoutingReason: "model_hint",
 			Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, CreatedAt: query.Time{Time: at},
 		}, row)
 	})
 }
 
-// R-340: success, failure and cancellation are counted per day, provider and model, failures also as errors.
+// R-340: success, failure and cancellation are counted per day, provider and model, failures also as errors; tokens and costs are those of the calls.
 func TestUsageIsSummedPerDay(t *testing.T) {
 	t.Parallel()
 	with := func(rid string, change func(*contract.RequestRecord)) contract.RequestRecord {
@@ -76,29 +73,40 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 	}
 	batch := []contract.RequestRecord{
 		usage("a"),
-		with("b", func(u *contract.RequestRecord) { u.Status, u.Total = "error: RATE_LIMIT", 0 }),
+		with("b", func(u *contract.RequestRecord) {
+			u.Status, u.Attempts[1] = "error: RATE_LIMIT", u.Attempts[0]
+			u.Attempts[1].Ordinal = 2
+		}),
 		with("c", func(u *contract.RequestRecord) { u.Status = "cancelled" }),
-		with("d", func(u *contract.RequestRecord) { u.At = u.At.Add(-24 * time.Hour) }),
-		with("e", func(u *contract.RequestRecord) { u.UpstreamModel = "llama-3.3-70b" }),
+		with("d", func(u *contract.RequestRecord) {
+			u.At, u.Attempts[1].At = u.At.Add(-24*time.Hour), u.At.Add(-24*time.Hour)
+		}),
+		with("e", func(u *contract.RequestRecord) {
+			u.UpstreamModel, u.Attempts[1].Model = "llama-3.3-70b", "llama-3.3-70b"
+		}),
 		with("f", func(u *contract.RequestRecord) {
 			u.Provider, u.Status = "", "error: TIMEOUT"
-			u.Attempts[1].Provider = "cerebras"
+			u.Attempts[1].Provider, u.Attempts[1].CostNanos = "cerebras", nil
 		}),
-		with("h", func(u *contract.RequestRecord) { u.Model = "auto" }), // another name of the model that answers "fast" too
+		with("h", func(u *contract.RequestRecord) { // another name of the model that answers "fast" too, and a failure that told tokens
+			u.Model, u.Attempts[0].Prompt, u.Attempts[0].Total, u.Attempts[0].CostNanos = "auto", 5, 5, new(int64(500_000))
+		}),
 		with("g", func(u *contract.RequestRecord) { u.Provider, u.Status, u.Attempts = "", "error: BUSY", nil }),
 	}
 	type row struct {
 		Day, Provider, Model string
 		Requests, Errors     int64
 		Total                int64
+		Cost                 *int64
 	}
 	today, yesterday := at.Format(dayLayout), at.Add(-24*time.Hour).Format(dayLayout)
 	want := []row{
-		{yesterday, "groq", "llama-3.1-8b", 1, 0, 13},
-		{today, "", "fast", 1, 1, 13},
-		{today, "cerebras", "fast", 1, 1, 13}, // nobody answered: the one tried last
-		{today, "groq", "llama-3.1-8b", 4, 1, 39},
-		{today, "groq", "llama-3.3-70b", 1, 0, 13},
+		{yesterday, "groq", "llama-3.1-8b", 1, 0, 13, new(int64(7_500_000))},
+		{today, "", "fast", 1, 1, 0, nil},
+		{today, "cerebras", "fast", 1, 1, 0, nil}, // nobody answered: the one tried last
+		{today, "cerebras", "llama-3.1-8b", 0, 0, 13, nil},
+		{today, "groq", "llama-3.1-8b", 4, 1, 44, new(int64(23_000_000))},
+		{today, "groq", "llama-3.3-70b", 1, 0, 13, new(int64(7_500_000))},
 	}
 	eachBackend(t, func(t *testing.T, s *Store) {
 		t.Helper()
@@ -108,12 +116,15 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 		}
 		var got []row
 		require.NoError(t, s.read.SelectContext(t.Context(), &got, `SELECT CAST(day AS TEXT) AS day, provider, model, request_count AS requests,
-			error_count AS errors, total_tokens AS total FROM daily_usage ORDER BY day, provider, model`))
+			error_count AS errors, total_tokens AS total, cost_nanos AS cost FROM daily_usage ORDER BY day, provider, model`))
 		require.Equal(t, want, got)
 		stats := statsOf(t, s)
 		require.Equal(t, int64(8), stats.TotalRequests)
-		require.Equal(t, int64(7*13), stats.TotalTokens)
-		require.Equal(t, query.ProviderUsage{Provider: "groq", Model: "llama-3.1-8b", Prompt: 50, Completion: 15, Total: 52, Count: 5, Errors: 1}, stats.Providers[0])
+		require.Equal(t, int64(6*13+5), stats.TotalTokens)
+		require.InDelta(t, 0.038, *stats.TotalCost, 1e-12)
+		require.InDelta(t, 0.0305, *stats.Providers[0].Cost, 1e-12)
+		stats.Providers[0].Cost = nil
+		require.Equal(t, query.ProviderUsage{Provider: "groq", Model: "llama-3.1-8b", Prompt: 45, Completion: 12, Total: 57, Count: 5, Errors: 1}, stats.Providers[0])
 	})
 }
 
@@ -157,7 +168,7 @@ func TestUsageBatchLargerThanAStatement(t *testing.T) {
 		t.Helper()
 		batch := usages(2*rowsPerStatement + 7)
 		for i := range batch {
-			batch[i].UpstreamModel = batch[i].RequestID // as many daily sums as requests
+			batch[i].UpstreamModel, batch[i].Attempts[1].Model = batch[i].RequestID, batch[i].RequestID // as many daily sums as requests
 		}
 		n, err := s.RecordUsage(t.Context(), batch)
 		require.NoError(t, err)
@@ -183,6 +194,7 @@ func TestUsageWithoutRequestIDIsRejected(t *testing.T) {
 		_, err := s.RecordUsage(t.Context(), bad)
 		require.ErrorIs(t, err, ErrRejected)
 		require.Zero(t, countRows(t, s, "usage_metrics"))
+		require.Zero(t, countRows(t, s, "attempts"))
 		require.Zero(t, statsOf(t, s).TotalRequests)
 
 		n, err := s.RecordUsage(t.Context(), batch)
@@ -205,6 +217,7 @@ func TestUsageTakesHostileContent(t *testing.T) {
 		nul := usage("nul\x00id")
 		nul.Model, nul.Status = "m\x00\xff\xfe", "error: \x00"
 		nul.Attempts[0].Reason = "\x00\xff\U0001F600"
+		nul.Attempts[1].Outcome = "\x00"
 		long := usage("long")
 		long.Model = strings.Repeat("한", 1000)
 		long.Attempts = make([]contract.Attempt, 10_000)
@@ -212,6 +225,12 @@ func TestUsageTakesHostileContent(t *testing.T) {
 		numbers.Prompt, numbers.Completion, numbers.Total, numbers.LatencyMS = math.MaxInt64, math.MinInt64, -1, math.MaxInt64
 		more := usage("numbers2")
 		more.Prompt = math.MaxInt64
+		for _, u := range []*contract.RequestRecord{&numbers, &more} {
+			a := &u.Attempts[1]
+			a.Delivery, a.Ordinal, a.KeyIndex, a.Status = math.MaxUint64, math.MaxInt, math.MaxInt, math.MaxInt
+			a.Prompt, a.Completion, a.Total, a.Cached, a.CostNanos = math.MaxInt64, math.MinInt64, -1, math.MaxInt64, new(int64(math.MaxInt64))
+			u.Attempts[0].Ordinal, u.Attempts[0].Outcome, u.Attempts[0].Until = math.MinInt, contract.CallBegun, time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+		}
 		never, ancient, future := usage("never"), usage("ancient"), usage("future")
 		never.At = time.Time{}
 		ancient.At = time.Date(0, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -223,10 +242,12 @@ func TestUsageTakesHostileContent(t *testing.T) {
 
 		row := storedUsage(t, s, "nul\uFFFDid")
 		require.Equal(t, "m\uFFFD\uFFFD", row.Model)
-		require.Contains(t, string(row.Attempts), "\U0001F600")
+		calls := storedCalls(t, s, "nul\uFFFDid")
+		require.Contains(t, calls[0].Reason, "\U0001F600")
+		require.Equal(t, "failed", calls[1].Outcome)
 		row = storedUsage(t, s, "long")
 		require.Equal(t, strings.Repeat("한", maxName/3), row.Model)
-		require.Equal(t, maxAttempts, strings.Count(string(row.Attempts), "duration_ms"))
+		require.Len(t, storedCalls(t, s, "long"), maxAttempts)
 		row = storedUsage(t, s, "numbers")
 		require.Equal(t, []int64{maxCount, 0, 0, maxCount}, []int64{row.Prompt, row.Completion, row.Total, row.LatencyMS})
 		for _, rid := range []string{"never", "ancient", "future"} {
@@ -244,7 +265,7 @@ func TestOppositeOrdersDoNotDeadlock(t *testing.T) {
 			forward := make([]contract.RequestRecord, 50)
 			for i := range forward {
 				forward[i] = usage(fmt.Sprintf("r%d-%02d", round, i))
-				forward[i].UpstreamModel = fmt.Sprintf("m%d", i)
+				forward[i].UpstreamModel, forward[i].Attempts[1].Model = fmt.Sprintf("m%d", i), fmt.Sprintf("m%d", i)
 			}
 			backward := make([]contract.RequestRecord, len(forward))
 			for i := range forward {

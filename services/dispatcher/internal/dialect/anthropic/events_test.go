@@ -157,7 +157,7 @@ func TestUsageOfStream(t *testing.T) {
 		in   string
 		want openai.Usage
 	}{
-		"zeros at the end":       {start(`{"input_tokens":18,"cache_read_input_tokens":7,"output_tokens":1}`) + stop(`{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":9}`) + end, openai.Usage{Prompt: 25, Completion: 9, Total: 34}},
+		"zeros at the end":       {start(`{"input_tokens":18,"cache_read_input_tokens":7,"output_tokens":1}`) + stop(`{"input_tokens":0,"cache_read_input_tokens":0,"output_tokens":9}`) + end, openai.Usage{Prompt: 25, Completion: 9, Total: 34, Cached: 7}},
 		"zeros at the beginning": {start(`{"input_tokens":0,"output_tokens":0}`) + stop(`{"input_tokens":41,"output_tokens":12}`) + end, openai.Usage{Prompt: 41, Completion: 12, Total: 53}},
 		"zeros alone":            {start(`{"input_tokens":5,"output_tokens":1}`) + stop(`{"output_tokens":8}`) + stop(`{"input_tokens":0,"output_tokens":0}`) + end, openai.Usage{Prompt: 5, Completion: 8, Total: 13}},
 		"more after the reason":  {start(`{"input_tokens":5,"output_tokens":1}`) + stop(`{"output_tokens":8}`) + native("message_delta", `,"delta":{},"usage":{"output_tokens":9}`) + end, openai.Usage{Prompt: 5, Completion: 9, Total: 14}},

@@ -94,7 +94,7 @@ var recorded = map[string]answered{
 	"anthropic/stream-text.sse":            {content: "The lamp is green.", finish: "stop", usage: openai.Usage{Prompt: 12, Completion: 8, Total: 20}},
 	"anthropic/stream-tools.sse":           {content: "Checking.", finish: "tool_calls", names: []string{"get_time", "list_rooms"}, args: []string{`{"city": "Oslo"}`, `{}`}, usage: openai.Usage{Prompt: 12, Completion: 40, Total: 52}},
 	"anthropic/stream-thinking.sse":        {content: "Green.", reasoning: "Look at the lamp.", finish: "stop", usage: openai.Usage{Prompt: 12, Completion: 25, Total: 37}},
-	"anthropic/stream-usage-drift.sse":     {content: "ok", finish: "stop", usage: openai.Usage{Prompt: 84, Completion: 2, Total: 86}},
+	"anthropic/stream-usage-drift.sse":     {content: "ok", finish: "stop", usage: openai.Usage{Prompt: 84, Completion: 2, Total: 86, Cached: 64}},
 	"anthropic/stream-refusal.sse":         {finish: "content_filter", usage: openai.Usage{Prompt: 12, Completion: 1, Total: 13}},
 	"anthropic/stream-midstream-error.sse": {problem: "overloaded_error"},
 	"anthropic/stream-early-error.sse":     {problem: "overloaded_error"},
@@ -197,7 +197,7 @@ func ofBody(body []byte) answered {
 func TestRecordedMessagesPassTheFilter(t *testing.T) {
 	t.Parallel()
 	for file, want := range map[string]answered{
-		"anthropic/message-text.json":  {content: "The lamp is green.", finish: "stop", usage: openai.Usage{Prompt: 112, Completion: 8, Total: 120}},
+		"anthropic/message-text.json":  {content: "The lamp is green.", finish: "stop", usage: openai.Usage{Prompt: 112, Completion: 8, Total: 120, Cached: 100}},
 		"anthropic/message-tools.json": {content: "Let me look.", reasoning: "Need the time.", finish: "tool_calls", names: []string{"get_time"}, args: []string{`{"city":"Oslo"}`}, usage: openai.Usage{Prompt: 12, Completion: 30, Total: 42}},
 	} {
 		body := completion(fixtures.Get(file).Body)
