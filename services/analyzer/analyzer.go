@@ -115,7 +115,7 @@ func (r *run) handle(ctx context.Context, w *bus.Work) {
 }
 
 func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
-	if w.Lost >= maxDeliveries {
+	if len(w.Lost) >= maxDeliveries {
 		return endPoison, r.analyzer.giveUp(ctx, w)
 	}
 	decision, err := r.decide(w.Request)
@@ -164,7 +164,7 @@ func (r *run) record(ctx context.Context, req *contract.Request) {
 
 // giveUp puts a request that keeps coming back among the dead letters and tells its client.
 func (a *Analyzer) giveUp(ctx context.Context, w *bus.Work) error {
-	reason := fmt.Sprintf("given up after %d deliveries", w.Lost)
+	reason := fmt.Sprintf("given up after %d deliveries", len(w.Lost))
 	return errors.Join(
 		errors.New(reason),
 		w.Refuse(ctx, fault.New(fault.Internal, "Internal server error")),

@@ -56,7 +56,7 @@ func BenchmarkWrite(b *testing.B) {
 			facts[i] = bus.Fact{Subject: subject.UsageRecorded, Data: fmt.Appendf(nil, `{"request_id":"01JZXW%020d","endpoint":"chat.completions",`+
 				`"model":"model-%d","provider":"groq","upstream":"groq-1","upstream_model":"llama-3.1-8b","key_index":2,"status":"success",`+
 				`"routing_reason":"model_hint","stream":true,"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"latency_ms":250,`+
-				`"first_token_ms":120,"attempts":[{"upstream":"groq-1","provider":"groq","outcome":"success","status":200,"duration_ms":200}],`+
+				`"first_token_ms":120,"attempts":[{"delivery":1,"ordinal":1,"upstream":"groq-1","provider":"groq","model":"llama-3.1-8b","outcome":"success","status":200,"duration_ms":200,"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"at":"2026-05-01T12:00:00.123Z"}],`+
 				`"at":"2026-05-01T12:00:00.123Z"}`, rows, rows%7)}
 			rows++
 		}

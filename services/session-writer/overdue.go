@@ -20,13 +20,13 @@ func keepSettled(ctx context.Context, db *store.Store, log *slog.Logger, m *metr
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			settle(ctx, db, log, m)
+			settle(ctx, db, time.Now(), log, m)
 		}
 	}
 }
 
-func settle(ctx context.Context, db *store.Store, log *slog.Logger, m *metrics) {
-	n, err := db.LoseOverdue(ctx, time.Now())
+func settle(ctx context.Context, db *store.Store, now time.Time, log *slog.Logger, m *metrics) {
+	n, err := db.LoseOverdue(ctx, now)
 	m.overdue.Add(float64(n))
 	switch {
 	case err != nil && ctx.Err() == nil:

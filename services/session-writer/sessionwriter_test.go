@@ -110,6 +110,7 @@ func usageLine(t *testing.T, rid string) string {
 	t.Helper()
 	data, err := json.Marshal(contract.RequestRecord{
 		RequestID: rid, Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Status: "success", Prompt: 10, Completion: 3, Total: 13, At: time.Now(),
+		Attempts: []contract.Attempt{{Delivery: 1, Ordinal: 1, Provider: "groq", Upstream: "u", Model: "llama", Outcome: contract.CallSuccess, Prompt: 10, Completion: 3, Total: 13}},
 	})
 	require.NoError(t, err)
 	return string(data)
@@ -314,4 +315,29 @@ func TestConfigIsChecked(t *testing.T) {
 	require.ErrorContains(t, err, "no database")
 	require.ErrorContains(t, err, "batch size")
 	require.ErrorContains(t, err, "batch wait")
+}
+
+// what has begun is shown as such, and is lost and counted when nobody has told its end in time.
+func TestOverdueCalls(t *testing.T) {
+	t.Parallel()
+	s := started(t, sqliteAddress(t))
+	line, err := json.Marshal(contract.RequestRecord{RequestID: "r", Principal: "k:1", Endpoint: contract.EndpointChat, Model: "m", At: time.Now(), Attempts: []contract.Attempt{
+		{Delivery: 1, Ordinal: 1, Provider: "p", Upstream: "u", Model: "real", Outcome: contract.CallBegun, At: time.Now(), Until: time.Now().Add(time.Hour)},
+	}})
+	require.NoError(t, err)
+	s.publish(t, subject.UsageRecorded, string(line))
+	outcome := func() string {
+		calls := ask(t, s, query.GetCalls, query.Calls{})
+		if len(calls) == 0 {
+			return ""
+		}
+		return calls[0].Principal + " " + calls[0].Outcome
+	}
+	await.True(t, func() bool { return outcome() == "k:1 begun" })
+	r := s.Running()
+	settle(t.Context(), r.store, time.Now(), slog.New(slog.DiscardHandler), s.metrics)
+	require.Equal(t, "k:1 begun", outcome())
+	settle(t.Context(), r.store, time.Now().Add(2*time.Hour), slog.New(slog.DiscardHandler), s.metrics)
+	require.Equal(t, "k:1 lost", outcome())
+	require.InDelta(t, 1, metricValue(t, s.metrics.overdue), 0)
 }

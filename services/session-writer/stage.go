@@ -56,7 +56,7 @@ func (s *stage) handle(ctx context.Context, w *bus.Work) {
 
 func (s *stage) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 	if len(w.Lost) >= maxDeliveries {
-		reason := fmt.Sprintf("given up after %d deliveries", w.Lost)
+		reason := fmt.Sprintf("given up after %d deliveries", len(w.Lost))
 		return endPoison, errors.Join(errors.New(reason), w.Refuse(ctx, fault.New(fault.Internal, "Internal server error")),
 			w.Dead(ctx, topology.Session, reason), w.Discard(ctx))
 	}

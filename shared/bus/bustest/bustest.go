@@ -4,6 +4,7 @@ package bustest
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 
@@ -38,7 +39,7 @@ type Owner struct {
 // Own serves workers that ask about the requests of an ingress, until the end of the test.
 func Own(tb testing.TB, b *bus.Bus, ingress string, o Owner) {
 	tb.Helper()
-	sub, err := b.ServeOwner(ingress, &owner{Owner: o, back: map[string]int{}})
+	sub, err := b.ServeOwner(ingress, &owner{Owner: o, back: map[string][]uint64{}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, sub.Stop()) })
 }
@@ -48,7 +49,7 @@ type owner struct {
 	Owner
 
 	mu   sync.Mutex
-	back map[string]int // by request
+	back map[string][]uint64 // deliveries by request
 }
 
 // Fence implements bus.Owner.
@@ -57,7 +58,7 @@ func (o *owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {
 	if o.Decide == nil {
 		o.mu.Lock()
 		defer o.mu.Unlock()
-		a.Lost -= o.back[q.RequestID]
+		a.Lost = slices.DeleteFunc(a.Lost, func(d uint64) bool { return slices.Contains(o.back[q.RequestID], d) })
 	}
 	return a
 }
@@ -66,7 +67,7 @@ func (o *owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {
 func (o *owner) HandedBack(s contract.Sign) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.back[s.RequestID]++
+	o.back[s.RequestID] = append(o.back[s.RequestID], s.Delivery)
 }
 
 // HandedBack implements bus.Owner.

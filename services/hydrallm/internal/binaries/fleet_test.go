@@ -38,23 +38,29 @@ type fleet struct {
 	nats     bus.InProcess
 }
 
-// newFleet builds the binaries and writes the configuration they share: model "m" on one upstream.
+// adminKey opens the admin routes of a fleet.
+const adminKey = "key-of-the-admin"
+
+// newFleet builds the binaries and writes the configuration they share: model "m" on one upstream, "two" on that and another one, which are both
+// the same server.
 func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	nats := natstest.StartListening(t)
 	f := &fleet{ingress: freeport.Addr(t), upstream: fakellm.Start(t), nats: nats}
-	f.bin = build(t, "hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher")
+	f.bin = build(t, "hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher",
+		"hydrallm/services/session-writer/cmd/session-writer")
 	_, port, err := net.SplitHostPort(f.ingress)
 	require.NoError(t, err)
 	text := fmt.Sprintf(`
-server: {host: 127.0.0.1, port: %s, drain_timeout: 5s}
+server: {host: 127.0.0.1, port: %s, drain_timeout: 5s, admin_key: %s}
 providers: [{id: p, url: "%s/v1", key: key-of-the-provider}]
-upstreams: [{id: u, provider: p, model: real}]
-models: [{name: m, upstreams: [u]}]
+upstreams: [{id: u, provider: p, model: real, price: {input: 1, output: 2}}, {id: v, provider: p, model: second}]
+models: [{name: m, upstreams: [u]}, {name: two, upstreams: [u, v]}]
+sessions: {database: "sqlite:%s/hydrallm.db"}
 routing: {final_fallback: "", aliases: {}}
 web: {enabled: false}
 nats: {url: "%s"}
-`, port, f.upstream.URL(), nats.ClientURL())
+`, port, adminKey, f.upstream.URL(), t.TempDir(), nats.ClientURL())
 	f.config = filepath.Join(t.TempDir(), "config.yaml")
 	require.NoError(t, os.WriteFile(f.config, []byte(text), 0o600))
 	return f

@@ -40,7 +40,7 @@ func (f *fleet) ask(ctx context.Context, n int) func() []answered {
 	answers := make([]answered, n)
 	var asking sync.WaitGroup
 	for i := range answers {
-		asking.Go(func() { answers[i] = askOnce(ctx, client, f.ingress, i) })
+		asking.Go(func() { answers[i] = askOnce(ctx, client, f.ingress, "m", i) })
 	}
 	return func() []answered {
 		asking.Wait()
@@ -49,8 +49,8 @@ func (f *fleet) ask(ctx context.Context, n int) func() []answered {
 	}
 }
 
-func askOnce(ctx context.Context, client *http.Client, addr string, i int) (a answered) {
-	body := fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"question %d"}]}`, i%2 == 0, i)
+func askOnce(ctx context.Context, client *http.Client, addr, model string, i int) (a answered) {
+	body := fmt.Sprintf(`{"model":%q,"stream":%t,"messages":[{"role":"user","content":"question %d"}]}`, model, i%2 == 0, i)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+addr+"/v1/chat/completions", strings.NewReader(body))
 	if err != nil {
 		return answered{err: err}
@@ -111,7 +111,11 @@ func TestKilledDispatcherLosesNothing(t *testing.T) {
 	t.Logf("all %d clients have their answers after %s", clients, time.Since(begun).Round(time.Millisecond))
 }
 
-// R-486: the upstream calls of an ingress that is killed are cancelled soon, and booked as such.
+// totals is a piece of a stream whose upstream tells all the time what it has cost.
+const totals = `{"id":"c","object":"chat.completion.chunk","created":1,"model":"real","choices":[{"index":0,"delta":{"content":"word "},"finish_reason":null}],` +
+	`"usage":{"prompt_tokens":5,"completion_tokens":1,"total_tokens":6}}`
+
+// R-486, R-553: the upstream calls of an ingress that is killed are cancelled soon, and booked as such, with the tokens that are known.
 func TestKilledIngressCancelsItsCalls(t *testing.T) {
 	t.Parallel()
 	const clients = 10
@@ -120,7 +124,8 @@ func TestKilledIngressCancelsItsCalls(t *testing.T) {
 	f.start(t, "dispatcher")
 	front := f.start(t, "ingress")
 	f.upstream.Handle(func(fakellm.Request) fakellm.Answer {
-		return fakellm.Stream(slices.Repeat([]string{"word "}, 3000)...).Gap(100 * time.Millisecond) // five minutes
+		events := slices.Repeat([]any{totals}, 3000)
+		return fakellm.SSE(events...).Gap(100 * time.Millisecond) // five minutes
 	})
 	answers := f.ask(t.Context(), clients)
 	f.upstream.AwaitCount(t, clients)
@@ -135,11 +140,17 @@ func TestKilledIngressCancelsItsCalls(t *testing.T) {
 	for range clients {
 		r := await.Value(t, facts)
 		require.Equal(t, "cancelled", r.Status)
+		require.Len(t, r.Attempts, 1)
+		require.Equal(t, contract.CallCancelled, r.Attempts[0].Outcome)
+		if r.Stream { // the others may have had no time to tell
+			require.Equal(t, int64(6), r.Attempts[0].Total)
+			require.Equal(t, int64(5*1000+1*2000), *r.Attempts[0].CostNanos)
+		}
 	}
 	require.Len(t, f.upstream.Requests(), clients, "nobody asks again for a client that is gone")
 }
 
-// facts gives the records that the dispatchers write.
+// facts gives the records that the dispatchers write of requests that are over.
 func (f *fleet) facts(t *testing.T) <-chan contract.RequestRecord {
 	t.Helper()
 	records := make(chan contract.RequestRecord, 64)
@@ -147,7 +158,7 @@ func (f *fleet) facts(t *testing.T) <-chan contract.RequestRecord {
 	facts, err := bustest.Connect(t, f.nats).ConsumeFacts(t.Context(), cfg, func(_ context.Context, batch []bus.Fact) error {
 		for _, fact := range batch {
 			for line := range bytes.Lines(fact.Data) {
-				if r, err := contract.ParseUsage(line); err == nil && fact.Subject == subject.UsageRecorded {
+				if r, err := contract.ParseUsage(line); err == nil && fact.Subject == subject.UsageRecorded && r.Over() {
 					records <- r
 				}
 			}

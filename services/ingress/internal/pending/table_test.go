@@ -308,12 +308,12 @@ func TestHandedBackIsNotLost(t *testing.T) {
 	b.take(working())
 	for n := uint64(1); n < 9; n++ {
 		b.take(back(busy(contract.StageEnriched, n)))
-		require.Equal(t, mayRun(n+1, 0), b.table.Fence(question(n+1)))
+		require.Equal(t, mayRun(n+1), b.table.Fence(question(n+1)))
 		require.True(t, b.table.Alive(first, busy(contract.StageEnriched, n+1)))
 	}
-	require.Equal(t, mayRun(10, 1), b.table.Fence(without(question(10), first)))
+	require.Equal(t, mayRun(10, 9), b.table.Fence(without(question(10), first)))
 	b.take(back(busy(contract.StageEnriched, 9)), back(busy(contract.StageEnriched, 10)))
-	require.Equal(t, mayRun(11, 1), b.table.Fence(question(11)))
+	require.Equal(t, mayRun(11, 9), b.table.Fence(question(11)))
 
 	b.take(head(11), back(busy(contract.StageEnriched, 11)), end(11, 1))
 	_, err := read(b.request)
