@@ -32,6 +32,7 @@ type Config struct {
 	MaxConns     int           // connections at the same time; 0 = unlimited
 	StopPause    time.Duration // from the begin of a stop, which /readyz tells, to the closing of the port
 	QueueTimeout time.Duration // how long a request waits for a worker of each stage; 0 = 30s
+	Lifetime     time.Duration // of a request in the background; 0 = 1h
 	Deadline     time.Duration // for all stages of a request until its answer begins; 0 = none
 	PingAfter    time.Duration // after so long a wait for its beginning a stream gets status line and comments; 0 = never
 	Heartbeat    time.Duration // after so long a silence a stream gets a comment; 0 = 15s
@@ -51,6 +52,7 @@ type Config struct {
 const (
 	defaultMaxBody      = 32 << 20
 	defaultQueueTimeout = 30 * time.Second
+	defaultLifetime     = time.Hour
 	defaultHeartbeat    = 15 * time.Second
 )
 
@@ -60,6 +62,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.QueueTimeout == 0 {
 		c.QueueTimeout = defaultQueueTimeout
+	}
+	if c.Lifetime == 0 {
+		c.Lifetime = defaultLifetime
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
@@ -78,7 +83,7 @@ func (c *Config) Validate() error {
 	if c.MaxBody < 0 || c.MaxConns < 0 {
 		errs = append(errs, fmt.Errorf("a limit is negative: %d bytes, %d connections", c.MaxBody, c.MaxConns))
 	}
-	if c.QueueTimeout < 0 || c.Deadline < 0 || c.PingAfter < 0 || c.Heartbeat < 0 || c.StopPause < 0 {
+	if c.QueueTimeout < 0 || c.Deadline < 0 || c.PingAfter < 0 || c.Heartbeat < 0 || c.Lifetime < 0 || c.StopPause < 0 {
 		errs = append(errs, errors.New("a time limit is negative"))
 	}
 	return errors.Join(errs...)
@@ -105,8 +110,8 @@ func FromGateway(g *config.Config) Config {
 	c := Config{
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
-		Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession}, Automatic: g.Automatic(),
-		Stores: g.Sessions.StoreResponses,
+		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession},
+		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses,
 	}
 	for _, k := range g.Server.ClientKeys {
 		c.ClientKeys = append(c.ClientKeys, k.Reveal())

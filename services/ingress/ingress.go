@@ -49,6 +49,7 @@ type run struct {
 	fence      *bus.Subscription
 	health     *dispatcherhealth.Follower
 	modelIndex *modelindex.Copy
+	sweeper    *bus.Sweeper
 
 	cancel context.CancelFunc // of the sweep
 	giveUp context.CancelFunc // of questions to services
@@ -91,6 +92,9 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.modelIndex, err = modelindex.Follow(ctx, i.bus, i.models.Update); err != nil {
 		return err
 	}
+	if r.sweeper, err = i.bus.Sweep(ctx); err != nil {
+		return err
+	}
 	r.server = transport.NewServer(i.cfg.MaxConns, i.log)
 	if err := r.server.Start(ctx, i.cfg.Addr, i.api(questions, r).Server()); err != nil {
 		r.server = nil
@@ -107,7 +111,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 		configured[m.ID] = struct{}{}
 	}
 	return httpapi.New(httpapi.Config{
-		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
+		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
 		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatcher: r.health.Any, Stopping: r.server.Stopping,
 		Queries: func() context.Context { return questions },
@@ -185,6 +189,7 @@ func (r *run) close(ctx context.Context) error {
 	err := errors.Join(r.fence.Stop(), r.replies.Stop())
 	r.health.Stop()
 	r.modelIndex.Stop()
+	r.sweeper.Stop()
 	r.cancel()
 	r.wg.Wait()
 	return err

@@ -120,6 +120,8 @@ var errorCases = map[string]struct {
 	"database":                {"sessions: {database: secret-word}", []string{"1: sessions.database: must be sqlite:<path> or postgres://<user>:<password>@<host>/<database>"}},
 	"database without a path": {`sessions: {database: "sqlite:"}`, []string{"1: sessions.database: must be sqlite:<path> or postgres://<user>:<password>@<host>/<database>"}},
 	"collector":               {"telemetry: {otlp_endpoint: nowhere}", []string{`1: telemetry.otlp_endpoint: must be an address with a host that begins with http:// or https:// (got "nowhere")`}},
+	"lifetime too long":       {"server: {background_lifetime: 7h}", []string{"1: server.background_lifetime: must be at most 6h (got \"7h\")"}},
+	"no lifetime":             {"server: {background_lifetime: 0s}", []string{"1: server.background_lifetime: must be more than zero (got \"0s\")"}},
 	"no compressor address":   {"sessions: {compressor: http}", []string{"1: sessions.compressor_url: is missing: compressor http needs it"}},
 	"unknown compressor":      {"sessions: {compressor: llm}", []string{`1: sessions.compressor: must be one of extractive, http, off (got "llm")`}},
 	"MCP without an address":  {"web: {backend: mcp}", []string{"1: web.mcp.url: is missing: backend mcp needs it"}}, // C-41

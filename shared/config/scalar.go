@@ -182,6 +182,20 @@ func positive(p *time.Duration) kind {
 	}}
 }
 
+// hours is a duration above zero of at most some hours.
+func hours(p *time.Duration, most int) kind {
+	return kind{name: fmt.Sprintf("duration above 0, at most %dh", most), read: func(n node) {
+		var d time.Duration
+		positive(&d).read(n)
+		switch {
+		case d > time.Duration(most)*time.Hour:
+			n.fail("must be at most %dh (got %s)", most, n.shown())
+		case d > 0:
+			*p = d
+		}
+	}}
+}
+
 // whole is a whole number of some unit, at least low of it.
 func whole(p *time.Duration, unit time.Duration, low int) kind {
 	return kind{read: func(n node) {

@@ -20,6 +20,7 @@ type Server struct {
 	Debug        bool
 	CORSOrigins  []string // for /v1 without /v1/admin
 	QueueTimeout time.Duration
+	Lifetime     time.Duration // of a request in the background
 	PingAfter    time.Duration // until a stream whose upstream is silent gets status line and comments; 0 = never
 	StopPause    time.Duration // from being told to stop to closing the port
 	DrainTimeout time.Duration
@@ -28,6 +29,9 @@ type Server struct {
 	Locale       string // en | ko
 	TimeZone     string // of dates in prompts; "" = that of the process
 }
+
+// MaxLifetime is the longest lifetime of a request in the background: what it needs is kept on disk for longer.
+const MaxLifetime = 6 * time.Hour
 
 const portWithoutFile = 8000 // C-01
 
@@ -52,6 +56,8 @@ func (s *Server) settings() []setting {
 			"as `https://app.example`, `http://localhost:*` (any port), `vscode-webview://*` (any host, not for http), `\"null\"`, or `*` for all, which needs "+
 			"`client_keys`. Never for `/v1/admin`"),
 		key("queue_timeout", positive(&s.QueueTimeout), "30s", "a request that no worker of a stage takes within this time gets 503 with `Retry-After`"),
+		key("background_lifetime", hours(&s.Lifetime, int(MaxLifetime/time.Hour)), "1h", "a response in the background (`background: true`) that has not ended by then is "+
+			"`failed`"),
 		key("ping_after", duration(&s.PingAfter), "30s", "a stream whose upstream is silent for this long gets its status line, and comments from then on, so "+
 			"that proxies do not cut it; 0 for never. What fails afterwards is an error event in a stream of status 200"),
 		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+

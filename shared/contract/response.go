@@ -9,6 +9,11 @@ import (
 	"time"
 )
 
+// RequestOf gives the id of the request that a response answers.
+func RequestOf(response string) (request string, ok bool) {
+	return strings.CutPrefix(response, prefixResponse)
+}
+
 const prefixResponse = "resp_"
 
 // ResponseID gives the id of the response to a request. Those of its output items are a prefix, the id of the request and a number, with _ between them.

@@ -22,15 +22,12 @@ const (
 	// AckWait is how long a stage may be silent about a message before another worker gets it. Workers report progress every third of it.
 	AckWait = 5 * time.Second
 
-	workMaxBytes = 512 << 20
-	workMaxAge   = 30 * time.Minute
-	workDedupe   = time.Minute
-	workMaxAcks  = 65536 // requests under way per stage
-	// MaxLifetime bounds the lifetime of a request that no ingress owns.
-	MaxLifetime = 6 * time.Hour
-
+	workMaxBytes       = 512 << 20
+	workMaxAge         = 30 * time.Minute
+	workDedupe         = time.Minute
+	workMaxAcks        = 65536 // requests under way per stage
 	backgroundMaxBytes = 512 << 20
-	backgroundMaxAge   = MaxLifetime + 30*time.Minute
+	backgroundMaxAge   = 6*time.Hour + 30*time.Minute // more than config.MaxLifetime
 	recordingsMaxBytes = 2 << 30
 	recordingsMaxAge   = 12 * time.Hour
 

@@ -13,6 +13,7 @@ import (
 
 	"hydrallm/services/ingress/internal/auth"
 	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
 )
@@ -22,6 +23,14 @@ type Bus interface {
 	PublishWork(ctx context.Context, req *contract.Request, body []byte) error
 	Credit(rid string, consumed uint64) error
 	Ready() bool
+
+	// Recorded answers.
+	Record(ctx context.Context, req *contract.Request, note []byte) error
+	Recorded(ctx context.Context, rid string) (*bus.Recording, error)
+	Replay(rid string) *bus.Replay
+	Play(ctx context.Context, rec *bus.Recording, take func(frames []byte) error) error
+	CancelRecorded(ctx context.Context, rid string) error
+	ForgetRecorded(ctx context.Context, rid string) error
 
 	query.Bus
 }
@@ -34,6 +43,7 @@ type Config struct {
 	Ingress      string // id of this ingress on the bus
 	MaxBody      int    // bytes
 	QueueTimeout time.Duration
+	Lifetime     time.Duration // of a request in the background
 	PingAfter    time.Duration // from a request to the first sign of life of its stream; 0 = never
 	Models       Models
 	Configured   map[string]struct{} // names of the models of the configuration

@@ -41,6 +41,7 @@ var operations = []operation{
 	},
 	asking(pathResponses, contract.SurfaceResponses, "responses", "chat"),
 	{path: pathResponses + "/" + id + "/input_items", methods: get, route: "responses", surface: contract.SurfaceResponses, handle: (*API).inputItems},
+	{path: pathResponses + "/" + id + "/cancel", methods: post, route: "responses", surface: contract.SurfaceResponses, handle: (*API).cancelResponse},
 	{path: pathResponses + "/" + id, methods: get + ", DELETE", route: "responses", surface: contract.SurfaceResponses, handle: (*API).storedResponse},
 	{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,

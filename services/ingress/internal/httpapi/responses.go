@@ -1,9 +1,11 @@
 package httpapi
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 
+	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
@@ -15,10 +17,6 @@ func (a *API) stored(req *contract.Request) *fault.Fault {
 	stores := a.Stores && a.serves(contract.StageSession)
 	req.Store = req.Store && stores && req.SessionID == "" // what is said in a session is stored there
 	switch {
-	case req.Background:
-		return &fault.Fault{
-			Kind: fault.Invalid, Param: "background", Code: "unsupported_parameter", Message: "Responses in the background are not part of this build: leave 'background' out.",
-		}
 	case req.Previous == "" && !req.References:
 		return nil
 	case req.SessionID != "" && req.Previous != "":
@@ -40,19 +38,34 @@ func noResponse(param, code, message string) *fault.Fault {
 	return &fault.Fault{Kind: fault.NotFound, Param: param, Code: code, Message: message}
 }
 
-// storedResponse shows or deletes a stored response.
+// storedResponse shows or deletes a response that is stored, or one in the background.
 func (a *API) storedResponse(x *exchange, _ *operation) error {
 	id, f := x.responseID()
 	if f != nil {
 		return f
 	}
-	if string(x.Method()) == "DELETE" {
+	deletes := string(x.Method()) == "DELETE"
+	if deletes {
 		x.leaveBody()
+	}
+	rec, err := a.recording(x)
+	switch {
+	case err == nil && deletes:
+		return a.deleteRecorded(x, rec, id)
+	case err == nil:
+		return a.showRecorded(x, rec)
+	case !errors.Is(err, bus.ErrNoRecording):
+		return err
+	case deletes:
 		return pass(x, query.DeleteResponse, id)
 	}
-	if stream, _ := strconv.ParseBool(string(x.QueryArgs().Peek("stream"))); stream {
+	if streamed, _ := strconv.ParseBool(string(x.QueryArgs().Peek("stream"))); streamed {
+		if _, err := query.GetResponse.AskRaw(a.Queries(), a.Bus, id); err != nil {
+			return err
+		}
 		return &fault.Fault{
-			Kind: fault.Invalid, Param: "stream", Code: "unsupported_parameter", Message: "Only the stream of a response in the background can be taken up again, and those are not part of this build.",
+			Kind: fault.Invalid, Param: "stream", Code: openai.CodeInvalidValue,
+			Message: "Only the stream of a response in the background can be taken up again, and only for some hours.",
 		}
 	}
 	return pass(x, query.GetResponse, id)

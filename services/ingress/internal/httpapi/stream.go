@@ -44,7 +44,7 @@ func (a *API) stream(x *exchange, s *stream) {
 		s.pend.SendPings()
 	}
 	if !x.Request.Header.IsHTTP11() {
-		x.hijack(s)
+		x.hijack(s, &s.writer)
 		return
 	}
 	// Without data there would be nothing to flush the headers with.
@@ -53,17 +53,17 @@ func (a *API) stream(x *exchange, s *stream) {
 }
 
 // hijack serves a client of HTTP/1.0, which knows no chunks: its stream ends with the connection.
-func (x *exchange) hijack(s *stream) {
+func (x *exchange) hijack(body io.WriterTo, writer *deadlineWriter) {
 	x.Response.Header.SetContentLength(-2) // neither a length nor chunks
 	header := x.Response.Header.AppendBytes(nil)
 	x.HijackSetNoResponse(true)
 	x.Hijack(func(c net.Conn) {
-		defer s.Close() //nolint:errcheck // it has no error
-		if err := s.writer.write(c, header); err != nil {
-			s.api.Pending.Fail(s.pend, pending.ErrGone)
-			return
+		if closer, ok := body.(io.Closer); ok {
+			defer closer.Close() //nolint:errcheck // it has no error
 		}
-		_, _ = s.WriteTo(c) // the connection ends in any case
+		if writer.write(c, header) == nil {
+			_, _ = body.WriteTo(c) // the connection ends in any case
+		}
 	})
 }
 

@@ -37,11 +37,20 @@ func (a *API) work(x *exchange, op *operation) error {
 	}
 	req.Principal, x.model = x.principal, req.Model
 	ctx, span := a.startSpan(x, op, req)
+	streaming := false
+	if req.Background {
+		defer func() {
+			if !streaming {
+				endSpan(span, x.Response.StatusCode())
+			}
+		}()
+		streaming, err = a.background(ctx, x, req, body, span)
+		return err
+	}
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
 	if req.Stream && a.PingAfter > 0 {
 		pend.PingFrom(req.ReceivedAt.Add(a.PingAfter))
 	}
-	streaming := false
 	defer func() {
 		if !streaming {
 			a.Pending.Remove(pend)
@@ -105,11 +114,16 @@ func (a *API) publish(ctx context.Context, pend *pending.Request, req *contract.
 	pend.OnFailure(cancel)
 	defer pend.OnFailure(nil)
 	if err := a.Bus.PublishWork(ctx, req, body); err != nil {
-		return &fault.Fault{
-			Kind: fault.Unavailable, Message: "The gateway takes no more requests at the moment", RetryAfter: retryAfter, Cause: err,
-		}
+		return fullFault(err)
 	}
 	return nil
+}
+
+// fullFault is what a client gets whose request the pipeline does not take.
+func fullFault(cause error) *fault.Fault {
+	return &fault.Fault{
+		Kind: fault.Unavailable, Message: "The gateway takes no more requests at the moment", RetryAfter: retryAfter, Cause: cause,
+	}
 }
 
 var traceContext propagation.TraceContext

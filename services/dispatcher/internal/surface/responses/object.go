@@ -30,14 +30,6 @@ func (r *Request) ownItems() []byte {
 	return append(out, ']')
 }
 
-// echoed are members of a response that say what the client asked for, with what they are when it did not.
-var echoed = []struct{ name, absent string }{
-	{"instructions", "null"}, {"max_output_tokens", "null"}, {"max_tool_calls", "null"}, {"metadata", "{}"}, {"parallel_tool_calls", "true"},
-	{"prompt_cache_key", "null"}, {"reasoning", `{"effort":null,"summary":null}`}, {"safety_identifier", "null"}, {"temperature", "null"},
-	{"text", `{"format":{"type":"text"}}`}, {"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_logprobs", "null"}, {"top_p", "null"},
-	{"truncation", `"disabled"`}, {"user", "null"},
-}
-
 // response gives the response as it is now.
 func (a *Answer) response() []byte {
 	r, env := a.request, a.request.envelope
@@ -73,16 +65,7 @@ func (a *Answer) response() []byte {
 		}
 		dst = a.appendItem(dst, it)
 	}
-	dst = append(dst, `],"previous_response_id":`...)
-	dst = orNull(dst, r.Value("previous_response_id"))
-	for _, m := range echoed {
-		dst = append(append(append(dst, `,"`...), m.name...), `":`...)
-		if value := r.Value(m.name); value != nil {
-			dst = append(dst, value...)
-		} else {
-			dst = append(dst, m.absent...)
-		}
-	}
+	dst = r.AppendEcho(append(dst, ']'))
 	dst = strconv.AppendBool(append(dst, `,"store":`...), r.stores)
 	dst = a.appendUsage(append(dst, `,"usage":`...))
 	if a.told.Session != "" {
@@ -92,13 +75,6 @@ func (a *Answer) response() []byte {
 		dst = append(append(dst, `,"parts":`...), a.told.Parts...)
 	}
 	return append(dst, '}')
-}
-
-func orNull(dst, value []byte) []byte {
-	if value == nil {
-		return append(dst, "null"...)
-	}
-	return append(dst, value...)
 }
 
 // appendUsage appends what the response cost: null while it goes on, and zeros when the provider did not say, because clients want the numbers.

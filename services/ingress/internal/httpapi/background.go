@@ -1,0 +1,222 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+
+	"github.com/valyala/fasthttp"
+	"go.opentelemetry.io/otel/trace"
+
+	"hydrallm/services/ingress/internal/upload"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
+	"hydrallm/shared/query"
+	"hydrallm/shared/surface/responses"
+)
+
+// background hands a request to the pipeline whose answer no ingress owns (R-634). The client gets the response as it is now, or its stream, which it may
+// leave and take up again. The body is released.
+func (a *API) background(ctx context.Context, x *exchange, req *contract.Request, body []byte, span trace.Span) (streaming bool, err error) {
+	streamed := req.Stream
+	req.Ingress, req.QueueTimeout, req.StartBy, req.Stream = "", 0, req.ReceivedAt.Add(a.Lifetime), true
+	queued, err := responses.Queued(req, body)
+	if err != nil {
+		upload.Release(body)
+		return false, fmt.Errorf("describing a queued response: %w", err)
+	}
+	asked := rawjson.AppendSet(make([]byte, 0, len(body)+len(`,"stream":true`)), body, "stream", []byte("true"))
+	upload.Release(body)
+	if err := a.queue(ctx, req, queued, asked); err != nil {
+		return false, err
+	}
+	if req.Decision != nil {
+		a.Decisions.Note(req)
+	}
+	if !streamed {
+		x.json(fasthttp.StatusOK, queued)
+		return false, nil
+	}
+	a.replay(x, req.ID, queued, -1, span)
+	return true, nil
+}
+
+// queue begins the recording, and then publishes the request. It waits while the server is away, as for other requests.
+func (a *API) queue(ctx context.Context, req *contract.Request, queued, body []byte) error {
+	within, cancel := context.WithTimeout(ctx, a.QueueTimeout)
+	defer cancel()
+	err := a.Bus.Record(within, req, queued)
+	if err != nil {
+		return fullFault(err)
+	}
+	if err = a.Bus.PublishWork(within, req, body); err == nil {
+		return nil
+	}
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.QueueTimeout) // nobody knows its id
+	defer cancel()
+	if failed := a.Bus.ForgetRecorded(late, req.ID); failed != nil {
+		a.Log.Warn("removing the recording of a request that was not published", slog.String("rid", req.ID), slog.Any("error", failed))
+	}
+	return fullFault(err)
+}
+
+// recording finds the recorded answer that the id in the path names, if the caller may see it. The error is bus.ErrNoRecording for others.
+func (a *API) recording(x *exchange) (*bus.Recording, error) {
+	rid, ok := contract.RequestOf(x.id)
+	if !ok {
+		return nil, bus.ErrNoRecording
+	}
+	ctx, cancel := context.WithTimeout(a.Queries(), a.QueueTimeout)
+	defer cancel()
+	rec, err := a.Bus.Recorded(ctx, rid)
+	if err != nil {
+		return nil, recordingFault(err)
+	}
+	if rec.Request.Surface != contract.SurfaceResponses || rec.Request.Principal != x.principal && x.principal != contract.PrincipalAdmin {
+		return nil, bus.ErrNoRecording
+	}
+	return rec, nil
+}
+
+func recordingFault(err error) error {
+	if errors.Is(err, bus.ErrNoRecording) {
+		return err
+	}
+	return &fault.Fault{Kind: fault.Unavailable, Message: "The response can't be read at the moment", RetryAfter: retryAfter, Cause: err}
+}
+
+// showRecorded shows a response in the background as it is now, or streams it (R-635, R-636).
+func (a *API) showRecorded(x *exchange, rec *bus.Recording) error {
+	if streamed, _ := strconv.ParseBool(string(x.QueryArgs().Peek("stream"))); streamed {
+		return a.streamRecorded(x, rec)
+	}
+	response, err := a.recordedResponse(rec)
+	if err != nil {
+		return err
+	}
+	x.json(fasthttp.StatusOK, nil)
+	a.whole(x, [][]byte{response}, len(response))
+	return nil
+}
+
+// recordedResponse gives a response as it is now.
+func (a *API) recordedResponse(rec *bus.Recording) ([]byte, error) {
+	switch rec.State {
+	case bus.RecordingQueued:
+		return rec.Note, nil
+	case bus.RecordingRunning, bus.RecordingAnswering:
+		return responses.InProgress(rec.Note), nil
+	case bus.RecordingEnded:
+	}
+	player, err := a.play(rec)
+	if err != nil {
+		return nil, err
+	}
+	return player.Response(), nil
+}
+
+// play reads what is recorded now.
+func (a *API) play(rec *bus.Recording) (*responses.Player, error) {
+	ctx, cancel := context.WithTimeout(a.Queries(), a.QueueTimeout)
+	defer cancel()
+	player := responses.NewPlayer(rec.Note, nil)
+	if err := a.Bus.Play(ctx, rec, player.Take); err != nil {
+		return nil, recordingFault(err)
+	}
+	return player, nil
+}
+
+// streamRecorded takes the stream of a response up behind the event that the client has seen last.
+func (a *API) streamRecorded(x *exchange, rec *bus.Recording) error {
+	after := -1
+	if text := x.QueryArgs().Peek("starting_after"); len(text) > 0 {
+		n, err := strconv.Atoi(string(text))
+		if err != nil || n < 0 {
+			return badCursor("'starting_after' must be the sequence_number of an event.")
+		}
+		player, err := a.play(rec)
+		if err != nil {
+			return err
+		}
+		if n >= player.Next() {
+			return badCursor("'starting_after' is behind the last event, which has the sequence_number " + strconv.Itoa(player.Next()-1) + ".")
+		}
+		after = n
+	}
+	_, span := a.Tracer.Start(context.Background(), http.MethodGet+" "+pathResponses+"/{id}", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.Time()))
+	a.replay(x, rec.Request.ID, rec.Note, after, span)
+	return nil
+}
+
+func badCursor(message string) *fault.Fault {
+	return &fault.Fault{Kind: fault.Invalid, Param: "starting_after", Code: openai.CodeInvalidValue, Message: message}
+}
+
+// cancelResponse ends a response in the background, and gives it as it is then. One that has ended stays as it is (R-637).
+func (a *API) cancelResponse(x *exchange, _ *operation) error {
+	x.leaveBody()
+	rec, err := a.recording(x)
+	if errors.Is(err, bus.ErrNoRecording) {
+		return a.cancelStored(x)
+	}
+	if err != nil {
+		return err
+	}
+	if rec.State != bus.RecordingEnded {
+		if rec, err = a.cancel(rec.Request.ID); err != nil {
+			return recordingFault(err)
+		}
+	}
+	response, err := a.recordedResponse(rec)
+	if err != nil {
+		return err
+	}
+	x.json(fasthttp.StatusOK, response)
+	return nil
+}
+
+func (a *API) cancel(rid string) (*bus.Recording, error) {
+	ctx, cancel := context.WithTimeout(a.Queries(), a.QueueTimeout)
+	defer cancel()
+	if err := a.Bus.CancelRecorded(ctx, rid); err != nil {
+		return nil, err
+	}
+	return a.Bus.Recorded(ctx, rid)
+}
+
+// cancelStored answers for a response that is not recorded any more, or never was.
+func (a *API) cancelStored(x *exchange) error {
+	id, f := x.responseID()
+	if f != nil {
+		return f
+	}
+	stored, err := query.GetResponse.AskRaw(a.Queries(), a.Bus, id)
+	if err != nil {
+		return err
+	}
+	if string(rawjson.Get(stored, "background")) != "true" {
+		return &fault.Fault{Kind: fault.Invalid, Code: openai.CodeInvalidValue, Message: "Only a response in the background can be cancelled."}
+	}
+	x.json(fasthttp.StatusOK, stored)
+	return nil
+}
+
+// deleteRecorded removes a response in the background, and what is stored of it. It is cancelled if it has not ended.
+func (a *API) deleteRecorded(x *exchange, rec *bus.Recording, id query.ResponseID) error {
+	ctx, cancel := context.WithTimeout(a.Queries(), a.QueueTimeout)
+	defer cancel()
+	if err := a.Bus.ForgetRecorded(ctx, rec.Request.ID); err != nil && !errors.Is(err, bus.ErrNoRecording) {
+		return recordingFault(err)
+	}
+	_, err := query.DeleteResponse.Ask(a.Queries(), a.Bus, id)
+	if f, ok := errors.AsType[*fault.Fault](err); err != nil && (!ok || f.Kind != fault.NotFound) {
+		return err
+	}
+	return showJSON(x, query.ResponseDeleted{ID: id.ID, Object: "response", Deleted: true})
+}
