@@ -18,6 +18,8 @@ import (
 	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
+	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
@@ -286,6 +288,7 @@ func TestBackgroundResponsesBelongToTheirClients(t *testing.T) {
 		oneModel(c)
 		c.ClientKeys, c.AdminKey = []string{key, otherKey}, admin
 	})
+	g.storedResponses(nil)
 	bearer := func(key string) []string { return []string{"Authorization", "Bearer " + key} }
 	id := g.asked(bearer(key)...).Get("id").Str
 	for path, method := range map[string]string{"": http.MethodGet, "?stream=true": http.MethodGet, "/cancel": http.MethodPost} {
@@ -306,6 +309,48 @@ func TestBackgroundResponsesBelongToTheirClients(t *testing.T) {
 	}
 	a := g.do(http.MethodPost, pathResponses, strings.NewReader(`{"model":"m","input":"hi","background":true,"store":false}`), bearer(key)...)
 	require.Equal(t, http.StatusBadRequest, a.StatusCode)
+}
+
+// storedResponses has the session writer know some responses by their ids.
+func (g *gateway) storedResponses(known map[string]string) {
+	g.t.Helper()
+	missing := fault.New(fault.NotFound, "There is no such response")
+	h := query.Handlers{}
+	query.GetResponse.Handle(h, func(_ context.Context, q query.ResponseID) (query.Document, error) {
+		if text, ok := known[q.ID]; ok {
+			return query.Document(text), nil
+		}
+		return "", missing
+	})
+	query.DeleteResponse.Handle(h, func(_ context.Context, q query.ResponseID) (d query.ResponseDeleted, err error) {
+		if _, ok := known[q.ID]; !ok {
+			err = missing
+		}
+		return query.ResponseDeleted{ID: q.ID, Object: "response", Deleted: true}, err
+	})
+	g.answers(query.SessionWriter, h)
+}
+
+// R-635 to R-637: responses that are stored, and not or no longer recorded, are shown, but neither streamed nor cancelled; one that is recorded is deleted with
+// what is stored of it.
+func TestStoredAndRecordedResponses(t *testing.T) {
+	t.Parallel()
+	g := setup(t, oneModel)
+	g.storedResponses(map[string]string{"resp_plain": `{"id":"resp_plain","background":false}`, "resp_old": `{"id":"resp_old","background":true,"status":"completed"}`})
+	for id, want := range map[string]struct{ show, stream, cancel int }{
+		"resp_plain": {http.StatusOK, http.StatusBadRequest, http.StatusBadRequest}, "resp_old": {http.StatusOK, http.StatusBadRequest, http.StatusOK},
+		"resp_none": {http.StatusNotFound, http.StatusNotFound, http.StatusNotFound},
+	} {
+		require.Equal(t, want.show, g.do(http.MethodGet, pathResponses+"/"+id, nil).StatusCode, id)
+		require.Equal(t, want.stream, g.do(http.MethodGet, pathResponses+"/"+id+"?stream=true", nil).StatusCode, id)
+		require.Equal(t, want.cancel, g.do(http.MethodPost, pathResponses+"/"+id+"/cancel", nil).StatusCode, id)
+	}
+	id := g.asked().Get("id").Str
+	a := g.do(http.MethodDelete, pathResponses+"/"+id, nil)
+	require.Equal(t, http.StatusOK, a.StatusCode)
+	require.JSONEq(t, `{"id":"`+id+`","object":"response","deleted":true}`, a.body)
+	require.Equal(t, http.StatusNotFound, g.do(http.MethodGet, pathResponses+"/"+id, nil).StatusCode)
+	require.Equal(t, http.StatusNotFound, g.do(http.MethodDelete, pathResponses+"/"+id, nil).StatusCode)
 }
 
 // R-634: an error before anything has come is how the response failed.

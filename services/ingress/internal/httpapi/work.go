@@ -107,16 +107,16 @@ func tooLong(param string) *fault.Fault {
 }
 
 // publish gives the request to the pipeline. While that takes none, as in a change of the leader of its stream, it waits until no worker may
-// begin any more, or the client has gone.
+// begin any more, or the request fails: its client has gone, or a worker has answered it before the stream has acknowledged it, and badly.
 func (a *API) publish(ctx context.Context, pend *pending.Request, req *contract.Request, body []byte) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pend.OnFailure(cancel)
 	defer pend.OnFailure(nil)
-	if err := a.Bus.PublishWork(ctx, req, body); err != nil {
+	if err := a.Bus.PublishWork(ctx, req, body); err != nil && ctx.Err() == nil {
 		return fullFault(err)
 	}
-	return nil
+	return nil // how it failed, if it did, is how its answer ends
 }
 
 // fullFault is what a client gets whose request the pipeline does not take.
