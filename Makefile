@@ -52,7 +52,7 @@ fmt: ## fail when a file is not formatted or uses an idiom that go fix replaces
 .PHONY: vet
 vet:
 	go vet work
-	go vet -tags e2e ./services/hydrallm/e2e
+	go vet -tags e2e ./services/hydrallm/e2e/...
 
 .PHONY: lint
 lint: ## run golangci-lint in every module
@@ -87,5 +87,5 @@ fuzz: ## run every fuzz target for FUZZTIME each
 	@deploy/fuzz.sh $(FUZZTIME)
 
 .PHONY: e2e
-e2e: ## build the images, run the compose set and talk to it with the OpenAI SDK
+e2e: ## run real clients against the gateway, build the images, run the compose set and talk to it
 	@services/hydrallm/e2e/run.sh

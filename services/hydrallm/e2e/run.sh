@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Runs the end-to-end test on the Docker engine of this machine. Without one it is skipped, or fails when HYDRALLM_REQUIRE_SERVICES=1.
+# Runs the end-to-end tests: real clients, which npm and pip install once, and the compose set on the Docker engine of this machine. What is not there
+# is skipped, or fails when HYDRALLM_REQUIRE_SERVICES=1.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
+
+go test -tags e2e -count 1 -v -timeout 30m ./services/hydrallm/e2e/clients
 
 if ! docker info >/dev/null 2>&1; then
 	if [ "${HYDRALLM_REQUIRE_SERVICES:-}" = 1 ]; then
