@@ -59,7 +59,7 @@ func (s *stored) find(ctx context.Context, id, principal string) (store.Response
 		}
 	}
 	if err == nil && (r.Deleted || !visible(&r, principal)) {
-		return r, store.ErrNoResponse
+		return store.Response{}, store.ErrNoResponse
 	}
 	return r, err
 }
@@ -117,7 +117,7 @@ func (s *stored) chain(ctx context.Context, id, principal string) (chain []store
 
 // broken is the error about a chain of which a response is missing.
 func broken(chain []store.Response, id, why string) *fault.Fault {
-	message := fmt.Sprintf("Previous response with id '%s' not found.", id)
+	message := "Previous response with id '" + id + "' not found."
 	if n := len(chain); n > 0 {
 		message = fmt.Sprintf("The response '%s', which '%s' goes on from, %s.", id, chain[n-1].ID, why)
 	}
@@ -137,7 +137,7 @@ func (s *stored) resolve(ctx context.Context, r *contract.Request, body []byte) 
 			links = append(links, responses.Link{Input: []byte(chain[i].Input), Output: rawjson.Get([]byte(chain[i].Body), "output")})
 		}
 	}
-	read := map[string]*store.Response{}
+	read := map[string]map[string][]byte{}
 	edited, inherited, err := responses.Continue(body, links, func(ref responses.Reference) ([]byte, error) { return s.item(ctx, r.Principal, ref, read) })
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 		return nil, &fault.Fault{Kind: fault.NotFound, Message: bad.Message, Param: bad.Param, Code: bad.Code}
@@ -149,33 +149,39 @@ func (s *stored) resolve(ctx context.Context, r *contract.Request, body []byte) 
 	return edited, nil
 }
 
-// item gives the item that a reference stands for. Responses that were read are in read.
-func (s *stored) item(ctx context.Context, principal string, ref responses.Reference, read map[string]*store.Response) ([]byte, error) {
+// item gives the item that a reference stands for. read holds the items of the responses that were read, by their ids.
+func (s *stored) item(ctx context.Context, principal string, ref responses.Reference, read map[string]map[string][]byte) ([]byte, error) {
 	id, ok := contract.ResponseOfItem(ref.Item)
 	if !ok {
 		return nil, responses.NotFound(ref)
 	}
-	r := read[id]
-	if r == nil {
-		found, err := s.find(ctx, id, principal)
-		if errors.Is(err, store.ErrNoResponse) {
-			return nil, responses.NotFound(ref)
-		}
-		if err != nil {
+	items, known := read[id]
+	if !known {
+		r, err := s.find(ctx, id, principal)
+		if err != nil && !errors.Is(err, store.ErrNoResponse) {
 			return nil, err
 		}
-		r = &found
-		read[id] = r
+		items = itemsOf(&r) // none, if it is not there
+		read[id] = items
 	}
-	if it := responses.Find(rawjson.Get([]byte(r.Body), "output"), ref.Item); it != nil {
+	if it := items[ref.Item]; it != nil {
 		return it, nil
 	}
-	for _, it := range listed(r) {
-		if it.ID == ref.Item {
-			return it.Body, nil
-		}
-	}
 	return nil, responses.NotFound(ref)
+}
+
+// itemsOf gives the items of a response and of its request by their ids.
+func itemsOf(r *store.Response) map[string][]byte {
+	items := map[string][]byte{}
+	for _, it := range listed(r) {
+		items[it.ID] = it.Body
+	}
+	output := rawjson.Get([]byte(r.Body), "output")
+	for span := range rawjson.Elements(output) {
+		it := span.Of(output)
+		items[rawjson.Text(rawjson.Get(it, "id"))] = it
+	}
+	return items
 }
 
 // listed gives the items of the request of a response.
@@ -215,7 +221,7 @@ func (s *stored) remove(ctx context.Context, q query.ResponseID) error {
 // absent makes the absence of a response what callers know it by.
 func absent(err error, id string) error {
 	if errors.Is(err, store.ErrNoResponse) {
-		return &fault.Fault{Kind: fault.NotFound, Code: "response_not_found", Message: fmt.Sprintf("Response with id '%s' not found.", id)}
+		return &fault.Fault{Kind: fault.NotFound, Code: "response_not_found", Message: "Response with id '" + id + "' not found."}
 	}
 	return err
 }
@@ -232,7 +238,7 @@ func page(items []responses.Listed, q query.InputItems) (query.ItemPage, error) 
 	if q.After != "" {
 		i := slices.IndexFunc(items, func(it responses.Listed) bool { return it.ID == q.After })
 		if i < 0 {
-			return p, &fault.Fault{Kind: fault.Invalid, Param: "after", Code: openai.CodeInvalidValue, Message: fmt.Sprintf("'after': there is no item '%s' in the input.", q.After)}
+			return p, &fault.Fault{Kind: fault.Invalid, Param: "after", Code: openai.CodeInvalidValue, Message: "'after': there is no item '" + q.After + "' in the input."}
 		}
 		items = items[i+1:]
 	}

@@ -1,7 +1,9 @@
 package responses
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"strings"
 
 	"hydrallm/shared/contract"
@@ -35,7 +37,7 @@ func (Form) Scan(body []byte, r *contract.Request) error {
 
 // measured is the request in Chat Completions with the members of the gateway, and with a message in any case: it may follow a stored response.
 func (r *Request) measured() []byte {
-	out := append([]byte(nil), r.chat[:len(r.chat)-1]...)
+	out := bytes.Clone(r.chat[:len(r.chat)-1])
 	for _, name := range gatewayMembers {
 		if value := r.members[name]; value != nil {
 			out = append(append(append(append(out, `,"`...), name...), `":`...), value...)
@@ -175,6 +177,5 @@ func (Form) WithContext(body, message []byte) []byte {
 		}
 		items = append(items, it)
 	}
-	items = append(items[:last:last], append(itemsFor(message), items[last:]...)...)
-	return withInput(body, items)
+	return withInput(body, slices.Insert(items, last, itemsFor(message)...))
 }

@@ -180,11 +180,17 @@ func (r *reader) wantText(raw []byte, param string) {
 	}
 }
 
+// waiting are calls of one group that share an id and have no result yet.
+type waiting struct {
+	group int
+	calls []int
+}
+
 // pair finds the groups of items that are one message, and the result of each call: the first behind it that has its id. Of calls that share an id, those of
 // the last group before the result come first, in their order.
 func pair(items []item) {
 	group, open := 0, false
-	waiting := map[string][]int{} // calls without a result, by id
+	byID := map[string][]waiting{}
 	for i := range items {
 		it := &items[i]
 		switch {
@@ -198,21 +204,23 @@ func pair(items []item) {
 		default:
 			open = false
 		}
+		if it.kind != kindCall && it.kind != kindResult {
+			continue
+		}
 		id := rawjson.Text(it.callID)
-		switch it.kind { //nolint:exhaustive // the others have no id of a call
-		case kindCall:
-			waiting[id] = append(waiting[id], i)
-		case kindResult:
-			calls := waiting[id]
-			if len(calls) == 0 {
-				continue
+		queues := byID[id]
+		last := len(queues) - 1
+		switch {
+		case it.kind == kindCall && last >= 0 && queues[last].group == group:
+			queues[last].calls = append(queues[last].calls, i)
+		case it.kind == kindCall:
+			byID[id] = append(queues, waiting{group, []int{i}})
+		case last >= 0:
+			q := &queues[last]
+			items[q.calls[0]].answer, it.taken = i, true
+			if q.calls = q.calls[1:]; len(q.calls) == 0 {
+				byID[id] = queues[:last]
 			}
-			k := len(calls) - 1
-			for k > 0 && items[calls[k-1]].group == items[calls[k]].group {
-				k--
-			}
-			items[calls[k]].answer, it.taken = i, true
-			waiting[id] = append(calls[:k:k], calls[k+1:]...)
 		}
 	}
 }
@@ -284,12 +292,13 @@ func (r *reader) joinGroup(items []item, first int) (next int) {
 
 // uniqueIDs gives the ids of calls that are made at once, as raw JSON. One that another one has before it gets a number behind it.
 func uniqueIDs(calls []*item) [][]byte {
-	ids, used := make([][]byte, len(calls)), map[string]bool{}
+	ids, used, next := make([][]byte, len(calls)), map[string]bool{}, map[string]int{}
 	for i, c := range calls {
 		id := rawjson.Text(c.callID)
 		unique := id
-		for n := 2; used[unique]; n++ {
-			unique = id + "_" + strconv.Itoa(n)
+		for used[unique] {
+			next[id] = max(next[id], 1) + 1
+			unique = id + "_" + strconv.Itoa(next[id])
 		}
 		used[unique] = true
 		if ids[i] = c.callID; unique != id {

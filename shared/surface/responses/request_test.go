@@ -275,4 +275,8 @@ func TestManyItems(t *testing.T) {
 	t.Parallel()
 	line := strings.Repeat("uq c1 o1 ", 700)
 	require.Equal(t, strings.Repeat("uq a[1] t1=r1 ", 700), shorthand(chatOf(t, `{"input":`+words(line)+`}`))+" ")
+	const many = 20_000 // with the same id, at the same time
+	chat := chatOf(t, `{"input":`+words("uq "+strings.Repeat("c1 ", many)+strings.Repeat("o1 ", many))+`}`)
+	require.Equal(t, many, strings.Count(chat, `"role":"tool"`))
+	require.Equal(t, many, strings.Count(chat, `"content":"r1"`))
 }

@@ -47,16 +47,6 @@ func unfinished(it []byte) bool {
 	return rawjson.Is(rawjson.Get(it, "status"), "incomplete") && rawjson.Get(it, "call_id") != nil
 }
 
-// Find gives the item of an array that has an id; nil when there is none.
-func Find(items []byte, id string) []byte {
-	for span := range rawjson.Elements(items) {
-		if it := span.Of(items); rawjson.Is(rawjson.Get(it, "id"), id) {
-			return it
-		}
-	}
-	return nil
-}
-
 // Listed is an input item as lists show it.
 type Listed struct {
 	ID   string

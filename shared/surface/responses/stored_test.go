@@ -38,8 +38,6 @@ func TestContinue(t *testing.T) {
 	require.Equal(t, `{"input":[{"found":1},{"id":"j"}]}`, string(edited))
 	_, _, err = responses.Continue([]byte(`{"input":[{"type":"item_reference","id":"i"}]}`), nil, nothing)
 	require.ErrorAs(t, err, new(*openai.RequestError))
-	require.Nil(t, responses.Find([]byte(`[{"id":"a"}]`), "b"))
-	require.Equal(t, `{"id":"b"}`, string(responses.Find([]byte(`[{"id":"a"},{"id":"b"}]`), "b")))
 }
 
 // Whatever a request that was read holds, it can be continued, and its items can be listed and told apart.

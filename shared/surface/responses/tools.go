@@ -24,8 +24,11 @@ type Tool struct {
 type Tools struct {
 	list   []Tool
 	byFlat map[string]int
+	byName map[toolName]int
 	hosted []string // types of tools that run where the model does, in order
 }
+
+type toolName struct{ space, name string }
 
 // Find gives the tool that a model calls by the name of its function. ok is false for one that was not offered.
 func (t *Tools) Find(flat string) (tool Tool, ok bool) {
@@ -38,10 +41,8 @@ func (t *Tools) Find(flat string) (tool Tool, ok bool) {
 
 // flatName gives the name of the function that stands for a tool, also for one of an earlier request.
 func (t *Tools) flatName(space, name string) string {
-	for i := range t.list {
-		if t.list[i].Space == space && t.list[i].Name == name {
-			return t.list[i].flat
-		}
+	if i, offered := t.byName[toolName{space, name}]; offered {
+		return t.list[i].flat
 	}
 	return flatten(space, name)
 }
@@ -76,7 +77,7 @@ func marked(flat, space, name string) string {
 
 // readTools reads the tools of the request, and those that come as items.
 func (r *reader) readTools(items []item) {
-	r.Tools.byFlat = map[string]int{}
+	r.Tools = newTools()
 	r.toolList(r.members["tools"], "tools", "")
 	for i := range items {
 		if items[i].kind == kindTools {
@@ -140,16 +141,24 @@ func (r *reader) tool(raw []byte, at, space string) {
 
 // add adds a tool under a name that no other has. Of two that are called the same, the last counts.
 func (t *Tools) add(tool Tool) {
+	key := toolName{tool.Space, tool.Name}
+	if i, twice := t.byName[key]; twice {
+		tool.flat = t.list[i].flat
+		t.list[i] = tool
+		return
+	}
 	tool.flat = flatten(tool.Space, tool.Name)
-	if i, taken := t.byFlat[tool.flat]; taken {
-		if other := &t.list[i]; other.Space == tool.Space && other.Name == tool.Name {
-			tool.flat = other.flat
-			*other = tool
-			return
-		}
+	if _, taken := t.byFlat[tool.flat]; taken {
 		tool.flat = marked(tool.flat, tool.Space, tool.Name)
 	}
-	t.byFlat[tool.flat] = len(t.list)
+	t.put(tool)
+}
+
+func newTools() Tools { return Tools{byFlat: map[string]int{}, byName: map[toolName]int{}} }
+
+// put adds a tool that has its name.
+func (t *Tools) put(tool Tool) {
+	t.byFlat[tool.flat], t.byName[toolName{tool.Space, tool.Name}] = len(t.list), len(t.list)
 	t.list = append(t.list, tool)
 }
 
@@ -283,11 +292,10 @@ func (r *reader) choiceAmong(raw []byte) []byte {
 			hosted = rawjson.Text(rawjson.Get(t, "type"))
 		}
 	}
-	kept := Tools{byFlat: map[string]int{}}
+	kept := newTools()
 	for _, t := range r.Tools.list {
 		if names[t.Name] || t.Space != "" && names[t.Space] {
-			kept.byFlat[t.flat] = len(kept.list)
-			kept.list = append(kept.list, t)
+			kept.put(t)
 		}
 	}
 	mode := rawjson.Get(raw, "mode")
