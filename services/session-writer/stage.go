@@ -60,7 +60,7 @@ func (s *stage) settle(ctx context.Context, w *bus.Work) (end string, err error)
 		return endPoison, errors.Join(errors.New(reason), w.Refuse(ctx, fault.New(fault.Internal, "Internal server error")),
 			w.Dead(ctx, topology.Session, reason), w.Discard(ctx))
 	}
-	body, end, err := s.begin(ctx, w.Request, w.Body)
+	body, end, err := s.begin(ctx, w.Request, w.Body, w.Delivery > 1)
 	if f, refused := errors.AsType[*fault.Fault](err); refused {
 		if err := w.Refuse(ctx, f); err != nil {
 			w.Retry(retryPause)
@@ -86,8 +86,9 @@ var errCutOff = errors.New("the work on the request was cut off")
 
 var errNotFound = &fault.Fault{Kind: fault.NotFound, Code: "session_not_found", Message: "There is no such session, or no such message in it"}
 
-// begin begins the turn of a request and gives its new body, nil for the old one. A *fault.Fault is the client's; any other error is only to be told.
-func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte) (edited []byte, end string, err error) {
+// begin begins the turn of a request, which may have begun before, and gives its new body, nil for the old one. A *fault.Fault is the client's; any other
+// error is only to be told.
+func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte, again bool) (edited []byte, end string, err error) {
 	within, cancel := context.WithTimeout(ctx, databaseLimit)
 	defer cancel()
 	if r.Previous != "" || r.References {
@@ -109,7 +110,7 @@ func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte) (ed
 			return nil, endRefused, err
 		}
 	}
-	p, err := s.turn(within, r, asked)
+	p, err := s.turn(within, r, asked, again)
 	switch {
 	case errors.Is(err, store.ErrNoSession):
 		return nil, endRefused, errNotFound
@@ -150,8 +151,8 @@ func (s *stage) inherit(ctx context.Context, r *contract.Request, body []byte) (
 }
 
 // turn reads the history and saves the question.
-func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Request) (p prompt.Prompt, err error) {
-	ask := store.Ask{Session: r.SessionID, Request: r.ID, Principal: r.Principal, Surface: r.Surface, At: r.ReceivedAt}
+func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Request, again bool) (p prompt.Prompt, err error) {
+	ask := store.Ask{Session: r.SessionID, Request: r.ID, Principal: r.Principal, Surface: r.Surface, At: r.ReceivedAt, Again: again}
 	if ask.Pending, ask.Applied, err = s.sessions.pending(ctx, r.SessionID); err != nil {
 		return p, err
 	}

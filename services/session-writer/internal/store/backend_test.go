@@ -90,7 +90,7 @@ func countRows(t *testing.T, s *Store, table string) int {
 	return n
 }
 
-func exec(t *testing.T, s *Store, statement string, args ...any) {
+func exec(t testing.TB, s *Store, statement string, args ...any) {
 	t.Helper()
 	_, err := s.write.ExecContext(t.Context(), s.write.Rebind(statement), args...)
 	require.NoError(t, err)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -118,6 +119,9 @@ type CompactionPart struct {
 	Summary  string `json:"summary"`
 	Count    int    `json:"compressed_count"`
 	Saving   int64  `json:"token_saving"`
+
+	// Requests are those that were summarised last: a redelivery of one finds its turn here. The store fills it in.
+	Requests []string `json:"requests,omitempty"`
 }
 
 // Compact writes a compaction, in one transaction (R-308, R-311). What was fetched from the web for messages before a place becomes a mark, and failed attempts there
@@ -172,28 +176,37 @@ func prunePartsBefore(ctx context.Context, tx *sqlx.Tx, session string, turn, pl
 // removeStep is how many messages one statement removes, which is far below the parameters that a statement may have.
 const removeStep = 500
 
+// maxFolded bounds the requests that a summary names. A request is redelivered within minutes, if at all.
+const maxFolded = 256
+
 // putSummary removes messages and puts their summary before all others (R-309).
 func (s *Store) putSummary(ctx context.Context, tx *sqlx.Tx, session string, sum *Summary) error {
-	ids := sum.Removed
+	ids, requests := sum.Removed, []string(nil)
 	if sum.Folded != "" {
 		ids = append([]string{sum.Folded}, ids...)
-	}
-	for len(ids) > 0 {
-		some := ids[:min(len(ids), removeStep)]
-		ids = ids[len(some):]
-		statement, args, err := sqlx.In(`DELETE FROM messages WHERE session_id = ? AND state IN ('done', 'summary') AND id IN (?)`, session, some)
+		before, err := compactionPart(ctx, tx, sum.Folded)
 		if err != nil {
 			return err
 		}
-		res, err := tx.ExecContext(ctx, tx.Rebind(statement), args...)
+		requests = before.Requests
+	}
+	for some := range slices.Chunk(ids, removeStep) {
+		statement, args, err := sqlx.In(`DELETE FROM messages WHERE session_id = ? AND state IN ('done', 'summary') AND id IN (?) RETURNING request_id`, session, some)
 		if err != nil {
 			return err
 		}
-		if n, err := res.RowsAffected(); err != nil || n != int64(len(some)) {
-			return errors.Join(ErrChanged, err)
+		var removed []string
+		if err := tx.SelectContext(ctx, &removed, tx.Rebind(statement), args...); err != nil {
+			return err
 		}
+		if len(removed) != len(some) {
+			return ErrChanged
+		}
+		requests = append(requests, removed...)
 	}
-	part, err := json.Marshal(sum.Part)
+	part := sum.Part
+	part.Requests = lastRequests(requests)
+	data, err := json.Marshal(part)
 	if err != nil {
 		return err
 	}
@@ -206,11 +219,35 @@ func (s *Store) putSummary(ctx context.Context, tx *sqlx.Tx, session string, sum
 	if id == "" { // there is one that this one does not fold
 		return ErrChanged
 	}
-	if err := s.insertPart(ctx, tx, id, partCompaction, string(part), at); err != nil {
+	if err := s.insertParts(ctx, tx, []messagePart{{message: id, kind: partCompaction, data: string(data), at: at}}); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET summary_token_count = ?,
 		message_count = (SELECT COUNT(*) FROM messages WHERE session_id = sessions.id),
 		context_tokens = (SELECT COALESCE(SUM(tokens), 0) FROM messages WHERE session_id = sessions.id AND state = 'done') WHERE id = ?`), m.Tokens, session)
 	return err
+}
+
+// lastRequests gives the last of some requests, each once.
+func lastRequests(list []string) (last []string) {
+	for _, r := range slices.Backward(list) {
+		if len(last) < maxFolded && r != "" && !slices.Contains(last, r) {
+			last = append(last, r)
+		}
+	}
+	slices.Reverse(last)
+	return last
+}
+
+// compactionPart reads the part of a summary; it is empty when there is none.
+func compactionPart(ctx context.Context, tx *sqlx.Tx, message string) (p CompactionPart, err error) {
+	var data string
+	err = tx.GetContext(ctx, &data, tx.Rebind(`SELECT CAST(data AS TEXT) FROM parts WHERE message_id = ? AND type = ?`), message, partCompaction)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(data), &p)
+	}
+	return p, err
 }

@@ -78,7 +78,7 @@ func TestCompaction(t *testing.T) {
 		require.Equal(t, "compaction", list[0].Parts[0].Type)
 		var part CompactionPart
 		require.NoError(t, json.Unmarshal([]byte(list[0].Parts[0].Data), &part))
-		require.Equal(t, CompactionPart{Auto: true, Summary: "first \"summary\"\x00", Count: 4}, part)
+		require.Equal(t, CompactionPart{Auto: true, Summary: "first \"summary\"\x00", Count: 4, Requests: []string{"a-r0", "a-r1"}}, part)
 
 		apply(t, s, answered("a", "q", "so"))
 		o = outline(t, s)
@@ -118,6 +118,44 @@ func TestCompactionThatIsLate(t *testing.T) {
 		gone := outline(t, s)
 		require.Empty(t, gone.Messages)
 	})
+}
+
+// a request that comes again after its turn was answered and summarised begins no second turn, whatever was summarised since.
+func TestTurnThatWasSummarisedDoesNotBeginAgain(t *testing.T) {
+	t.Parallel()
+	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
+		turns(t, s, "a", 0, 6)
+		for range 2 {
+			o := outline(t, s)
+			require.NoError(t, compacted(t, s, &o, 4, "short"))
+			before := messagesOf(t, s, "a")
+			for i := range 2 {
+				err := s.BeginTurn(t.Context(), Ask{Session: "a", Request: fmt.Sprintf("a-r%d", i), Principal: owner, At: at, Again: true}, func(history []Message) []Message {
+					require.True(t, history[0].Summary())
+					return []Message{NewMessage(contract.Message{Body: []byte(user("again"))})}
+				})
+				require.NoError(t, err)
+			}
+			require.Equal(t, before, messagesOf(t, s, "a"))
+		}
+		err := s.BeginTurn(t.Context(), Ask{Session: "a", Request: "new", Principal: owner, At: at, Again: true}, func([]Message) []Message {
+			return []Message{NewMessage(contract.Message{Body: []byte(user("first try"))})}
+		})
+		require.NoError(t, err)
+		require.Contains(t, messagesOf(t, s, "a")[5].Body, "first try")
+	})
+}
+
+func TestLastRequests(t *testing.T) {
+	t.Parallel()
+	var many []string
+	for i := range 3 * maxFolded {
+		many = append(many, fmt.Sprint(i/2), "")
+	}
+	last := lastRequests(many)
+	require.Len(t, last, maxFolded)
+	require.Equal(t, fmt.Sprint(3*maxFolded/2-1), last[maxFolded-1])
 }
 
 // of several compactions at the same time, while turns go on, one comes through, and every message is in the history or was compacted once.

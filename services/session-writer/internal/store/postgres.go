@@ -19,7 +19,12 @@ func openPostgres(ctx context.Context, address string) (*Store, error) {
 	if err != nil {
 		return nil, errors.New("the address is not a valid URL") // the reason would quote it, and with it the password
 	}
-	connector, err := pq.NewConnector(address)
+	cfg, err := pq.NewConfig(address)
+	if err != nil {
+		return nil, scrub(err, u)
+	}
+	cfg.BinaryParameters = true // a statement goes in one message, not two
+	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, scrub(err, u)
 	}

@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -60,6 +62,7 @@ type Ask struct {
 	At        time.Time
 	Pending   []contract.Turn // facts of the session that may not be stored yet, in order
 	Applied   uint64          // place in the stream up to which the session's facts are stored with them
+	Again     bool            // the request may have begun its turn before
 }
 
 // BeginTurn stores pending facts, reads the history of a session, oldest first, and saves the messages that take chooses in view of it, all in one
@@ -74,25 +77,23 @@ func (s *Store) BeginTurn(ctx context.Context, a Ask, take func(history []Messag
 		if err != nil {
 			return err
 		}
-		turn, saved, err := turnOf(ctx, tx, a.Session, a.Request)
-		if err != nil {
-			return err
-		}
-		if !saved {
-			turn = row.Turns + 1
-		}
-		history, err := historyBefore(ctx, tx, a.Session, turn)
+		history, own, err := historyBefore(ctx, tx, a.Session, a.Request)
 		if err != nil {
 			return err
 		}
 		fresh := take(history)
-		if saved {
+		if own > 0 {
 			return nil
+		}
+		if a.Again && len(history) > 0 && history[0].Summary() { // the turn may have been answered and summarised meanwhile
+			if summary, err := compactionPart(ctx, tx, history[0].ID); err != nil || slices.Contains(summary.Requests, a.Request) {
+				return err
+			}
 		}
 		if row.Applied = max(row.Applied, int64(a.Applied)); row.Title == "" {
 			row.Title = titleOf(fresh)
 		}
-		return s.saveQuestion(ctx, tx, row, question{request: a.Request, surface: a.Surface, at: a.At, turn: turn, messages: fresh})
+		return s.saveQuestion(ctx, tx, row, question{request: a.Request, surface: a.Surface, at: a.At, turn: row.Turns + 1, messages: fresh})
 	})
 	if err != nil {
 		return fmt.Errorf("beginning a turn: %w", rejection(err))
@@ -157,35 +158,40 @@ func createSession(ctx context.Context, tx *sqlx.Tx, id, owner string, at time.T
 	return err
 }
 
-// turnOf gives the turn of a request whose question is saved.
-func turnOf(ctx context.Context, tx *sqlx.Tx, session, request string) (turn int64, saved bool, err error) {
-	err = tx.GetContext(ctx, &turn, tx.Rebind(`SELECT turn FROM messages WHERE session_id = ? AND request_id = ? LIMIT 1`), session, request)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, false, nil
-	}
-	return turn, err == nil, err
-}
-
 // maxHistory bounds the history of one prompt, in bytes of its bodies; older turns are left out.
 const maxHistory = 16 << 20
 
 const messageColumns = `id, role, turn, place, state, tokens, surface, body, original`
 
-// historyBefore reads what prompts of a turn build upon: the messages of answered turns before it, oldest first, and the summary of those that are no longer
-// there.
-func historyBefore(ctx context.Context, tx *sqlx.Tx, session string, turn int64) (history []Message, err error) {
-	rows, err := tx.QueryxContext(ctx, tx.Rebind(`SELECT `+messageColumns+` FROM messages WHERE session_id = ? AND turn < ?
-		AND state IN ('done', 'summary') ORDER BY turn DESC, place DESC`), session, turn)
+// turnOf gives the turn of a request, 0 if nothing of it is stored.
+func turnOf(ctx context.Context, tx *sqlx.Tx, session, request string) (turn int64, err error) {
+	err = tx.GetContext(ctx, &turn, tx.Rebind(`SELECT `+ownTurn), session, request)
+	return turn, err
+}
+
+// ownTurn is the turn of a request in a session as an expression.
+const ownTurn = `COALESCE((SELECT MAX(turn) FROM messages WHERE session_id = ? AND request_id = ?), 0)`
+
+// historyBefore reads what the prompt of a request builds upon: the messages of answered turns before its own, oldest first, and the summary of those that are
+// no longer there. own is the turn of the request, 0 when it has none yet and all are before it.
+func historyBefore(ctx context.Context, tx *sqlx.Tx, session, request string) (history []Message, own int64, err error) {
+	rows, err := tx.QueryxContext(ctx, tx.Rebind(`SELECT `+messageColumns+`, `+ownTurn+` AS own FROM messages WHERE session_id = ?
+		AND state IN ('done', 'summary') AND turn < COALESCE(NULLIF(`+ownTurn+`, 0), ?) ORDER BY turn DESC, place DESC`),
+		session, request, session, session, request, int64(math.MaxInt64))
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	size, cut, base := 0, false, []Message(nil)
 	for rows.Next() {
-		var m Message
-		if err := rows.StructScan(&m); err != nil {
-			return nil, err
+		var m struct {
+			Message
+			Own int64 `db:"own"`
 		}
+		if err := rows.StructScan(&m); err != nil {
+			return nil, 0, err
+		}
+		own = m.Own
 		if size += len(m.Body); size > maxHistory { // the turn at hand is not whole then
 			for n := len(history); n > 0 && history[n-1].Turn == m.Turn; n-- {
 				history = history[:n-1]
@@ -193,22 +199,24 @@ func historyBefore(ctx context.Context, tx *sqlx.Tx, session string, turn int64)
 			cut = true
 			break
 		}
-		history = append(history, m)
+		history = append(history, m.Message)
 	}
-	if err := rows.Err(); err != nil {
-		return nil, err
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
+		return nil, 0, err
+	}
+	if size == 0 { // there may be a turn without a history
+		own, err = turnOf(ctx, tx, session, request)
+		return nil, own, err
 	}
 	if cut { // the summary is still the base (R-309)
-		if err := errors.Join(rows.Close(), tx.SelectContext(ctx, &base, tx.Rebind(`SELECT `+messageColumns+` FROM messages WHERE session_id = ? AND turn = ?
-			AND state = 'summary'`), session, summaryTurn)); err != nil {
-			return nil, err
+		if err := tx.SelectContext(ctx, &base, tx.Rebind(`SELECT `+messageColumns+` FROM messages WHERE session_id = ? AND turn = ?
+			AND state = 'summary'`), session, summaryTurn); err != nil {
+			return nil, 0, err
 		}
 		history = append(history, base...)
 	}
-	for i, j := 0, len(history)-1; i < j; i, j = i+1, j-1 {
-		history[i], history[j] = history[j], history[i]
-	}
-	return history, nil
+	slices.Reverse(history)
+	return history, own, nil
 }
 
 // question is what a turn begins with.
@@ -268,10 +276,29 @@ const (
 	partRetry      = "retry"
 )
 
-func (s *Store) insertPart(ctx context.Context, tx *sqlx.Tx, message, kind, data string, at time.Time) error {
-	_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO parts (id, message_id, type, data, created_at) VALUES (?, ?, ?, ?, ?)`),
-		s.ids.next(prefixPart), message, kind, data, Time{at})
-	return err
+// messagePart is what is stored beside the text of a message.
+type messagePart struct {
+	message string // id
+	kind    string
+	data    string // JSON
+	at      time.Time
+}
+
+const partColumns = 5
+
+// insertParts adds parts with new ids.
+func (s *Store) insertParts(ctx context.Context, tx *sqlx.Tx, parts []messagePart) error {
+	for chunk := range slices.Chunk(parts, rowsPerStatement) {
+		args := make([]any, 0, len(chunk)*partColumns)
+		for _, p := range chunk {
+			args = append(args, s.ids.next(prefixPart), p.message, p.kind, p.data, Time{p.at})
+		}
+		statement := tx.Rebind(`INSERT INTO parts (id, message_id, type, data, created_at) VALUES ` + placeholders(len(chunk), partColumns))
+		if _, err := tx.ExecContext(ctx, statement, args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 const maxTitle = 80

@@ -44,12 +44,17 @@ func (s *Store) CatchUp(ctx context.Context, session string, turns []contract.Tu
 }
 
 func (s *Store) applyTurns(ctx context.Context, tx *sqlx.Tx, turns []contract.Turn) error {
+	var costs []messagePart
 	for i := range turns {
-		if err := s.applyTurn(ctx, tx, &turns[i]); err != nil {
+		cost, err := s.applyTurn(ctx, tx, &turns[i])
+		if err != nil {
 			return err
 		}
+		if cost.message != "" {
+			costs = append(costs, cost)
+		}
 	}
-	return nil
+	return s.insertParts(ctx, tx, costs)
 }
 
 // Applied gives the place in the stream up to which the facts of a session are known to be stored, 0 for a session that is not known.
@@ -64,69 +69,57 @@ func (s *Store) Applied(ctx context.Context, session string) (uint64, error) {
 	return uint64(places[0]), nil
 }
 
-// applyTurn stores one fact.
-func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) error {
+// applyTurn stores one fact, and gives the part that is to be added to its message.
+func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) (cost messagePart, err error) {
 	at := plausible(t.At, time.Now()).Time
 	if t.Kind == contract.TurnAsked {
-		return s.applyQuestion(ctx, tx, t, at)
+		return cost, s.applyQuestion(ctx, tx, t, at)
 	}
 	row, err := s.lockSession(ctx, tx, t.Session)
 	if errors.Is(err, ErrNoSession) {
-		return nil // deleted meanwhile
+		return cost, nil // deleted meanwhile
 	} else if err != nil {
-		return err
+		return cost, err
 	}
-	turn, saved, err := turnOf(ctx, tx, t.Session, t.RequestID)
-	if err != nil || !saved || len(t.Messages) == 0 {
-		return err
+	var turn []Message // what is stored of it
+	if err := tx.SelectContext(ctx, &turn, tx.Rebind(`SELECT turn, place, state, tokens FROM messages WHERE session_id = ? AND request_id = ?
+		ORDER BY turn, place`), t.Session, t.RequestID); err != nil || len(turn) == 0 || len(t.Messages) == 0 {
+		return cost, err
 	}
 	m := NewMessage(t.Message(0))
-	m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn, answerPlace, stateDone, string(t.Surface)
+	m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn[0].Turn, answerPlace, stateDone, string(t.Surface)
 	if t.Kind != contract.TurnAnswered {
 		m.State = statePartial
-	} else if err := dropPartial(ctx, tx, t.Session, turn); err != nil {
-		return err
+	}
+	more := int64(1) // messages in the session
+	if last := turn[len(turn)-1]; last.Place == answerPlace {
+		if last.State != statePartial || m.State == statePartial {
+			return cost, nil
+		}
+		if _, err := tx.ExecContext(ctx, tx.Rebind(`DELETE FROM messages WHERE session_id = ? AND turn = ? AND place = ?`), t.Session, m.Turn, m.Place); err != nil {
+			return cost, err
+		}
+		more = 0
 	}
 	id, err := s.insertMessage(ctx, tx, t.Session, t.RequestID, at, m)
 	if err != nil || id == "" {
-		return err
+		return cost, err
 	}
-	if err := s.insertPart(ctx, tx, id, partStepCost, stepCost(t), at); err != nil {
-		return err
-	}
-	return s.closeTurn(ctx, tx, row, t, turn, m.State == stateDone, at)
-}
-
-// dropPartial makes room for a whole answer.
-func dropPartial(ctx context.Context, tx *sqlx.Tx, session string, turn int64) error {
-	res, err := tx.ExecContext(ctx, tx.Rebind(`DELETE FROM messages WHERE session_id = ? AND turn = ? AND state = 'partial'`), session, turn)
-	if err != nil {
-		return err
-	}
-	n, err := res.RowsAffected()
-	if err != nil || n == 0 {
-		return err
-	}
-	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count - ? WHERE id = ?`), n, session)
-	return err
-}
-
-// closeTurn notes in the session that a turn has an answer. A turn with a whole answer is part of later prompts.
-func (s *Store) closeTurn(ctx context.Context, tx *sqlx.Tx, row sessionRow, t *contract.Turn, turn int64, done bool, at time.Time) error {
-	if done {
-		if _, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE messages SET state = 'done' WHERE session_id = ? AND turn = ? AND state = 'open'`), row.ID, turn); err != nil {
-			return err
+	if m.State == stateDone { // the turn is part of later prompts from here
+		row.ContextTokens += m.Tokens
+		for i := range turn {
+			if turn[i].State == stateOpen {
+				row.ContextTokens += turn[i].Tokens
+			}
 		}
-		var added int64
-		if err := tx.GetContext(ctx, &added, tx.Rebind(`SELECT COALESCE(SUM(tokens), 0) FROM messages WHERE session_id = ? AND turn = ? AND state = 'done'`), row.ID, turn); err != nil {
-			return err
+		if _, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE messages SET state = 'done' WHERE session_id = ? AND turn = ? AND state = 'open'`), row.ID, m.Turn); err != nil {
+			return cost, err
 		}
-		row.ContextTokens += added
 	}
-	_, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count + 1, context_tokens = ?, last_model = ?, last_provider = ?,
+	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count + ?, context_tokens = ?, last_model = ?, last_provider = ?,
 		updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END WHERE id = ?`),
-		row.ContextTokens, clip(t.Model, maxName), clip(t.Provider, maxName), Time{at}, Time{at}, row.ID)
-	return err
+		more, row.ContextTokens, clip(t.Model, maxName), clip(t.Provider, maxName), Time{at}, Time{at}, row.ID)
+	return messagePart{message: id, kind: partStepCost, data: stepCost(t), at: at}, err
 }
 
 // applyQuestion stores a question that could not be saved when it came. One for a session that belongs to somebody else is dropped.
@@ -137,7 +130,7 @@ func (s *Store) applyQuestion(ctx context.Context, tx *sqlx.Tx, t *contract.Turn
 	} else if err != nil {
 		return err
 	}
-	if _, saved, err := turnOf(ctx, tx, t.Session, t.RequestID); err != nil || saved {
+	if turn, err := turnOf(ctx, tx, t.Session, t.RequestID); err != nil || turn > 0 {
 		return err
 	}
 	messages := make([]Message, len(t.Messages))
