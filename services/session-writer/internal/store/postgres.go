@@ -6,6 +6,7 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -14,10 +15,10 @@ import (
 
 const postgresDriver = "postgres"
 
-func openPostgres(ctx context.Context, address string) (*Store, error) {
+func newPostgres(address string) (*Store, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return nil, errors.New("the address is not a valid URL") // the reason would quote it, and with it the password
+		return nil, errors.New("the address of the database is not a valid URL") // the reason would quote it, and with it the password
 	}
 	cfg, err := pq.NewConfig(address)
 	if err != nil {
@@ -28,13 +29,22 @@ func openPostgres(ctx context.Context, address string) (*Store, error) {
 	if err != nil {
 		return nil, scrub(err, u)
 	}
-	db := sqlx.NewDb(sql.OpenDB(connector), postgresDriver)
-	db.SetMaxOpenConns(pgConns)
-	db.SetMaxIdleConns(pgConns)
-	db.SetConnMaxIdleTime(5 * time.Minute)
-	s := &Store{write: db, read: db, ids: newIDs()}
-	if err := migratePostgres(ctx, db.DB); err != nil {
-		return nil, errors.Join(scrub(err, u), s.Close())
+	s := &Store{ids: newIDs(), ready: new(atomic.Bool)}
+	s.write = sqlx.NewDb(sql.OpenDB(gate{connector, s.ready}), postgresDriver)
+	s.write.SetMaxOpenConns(pgConns)
+	s.write.SetMaxIdleConns(pgConns)
+	s.write.SetConnMaxIdleTime(5 * time.Minute)
+	s.read = s.write
+	s.migrate = func(ctx context.Context) error {
+		db := sqlx.NewDb(sql.OpenDB(connector), postgresDriver)
+		err := reach(ctx, db)
+		if err == nil {
+			err = migratePostgres(ctx, db.DB)
+		}
+		if err = errors.Join(err, db.Close()); err != nil {
+			return scrub(err, u)
+		}
+		return nil
 	}
 	return s, nil
 }

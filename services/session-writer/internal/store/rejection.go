@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"syscall"
 
 	"github.com/lib/pq"
 	"modernc.org/sqlite"
@@ -27,4 +29,27 @@ func rejection(err error) error {
 		}
 	}
 	return err
+}
+
+// Hopeless says whether a database that could not be prepared will not be there by itself either: somebody has to change the configuration, or the database.
+func Hopeless(err error) bool {
+	if errors.Is(err, ErrNewer) || errors.Is(err, ErrInUse) || errors.Is(err, fs.ErrPermission) || errors.Is(err, pq.ErrSSLNotSupported) {
+		return true
+	}
+	if e, ok := errors.AsType[*sqlite.Error](err); ok {
+		switch e.Code() & 0xff {
+		case sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_AUTH, sqlite3.SQLITE_PERM:
+			return true
+		}
+	}
+	if e, ok := errors.AsType[*fs.PathError](err); ok { // full and read-only disks pass
+		return !errors.Is(e, syscall.ENOSPC) && !errors.Is(e, syscall.EROFS) && !errors.Is(e, syscall.EIO)
+	}
+	if e, ok := errors.AsType[*pq.Error](err); ok {
+		switch e.Code.Class() {
+		case "28", "3D", "42": // authorization, no such database, a schema that is not the program's
+			return true
+		}
+	}
+	return false
 }

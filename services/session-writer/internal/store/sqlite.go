@@ -3,15 +3,19 @@ package store
 import (
 	"context"
 	"database/sql"
+	"database/sql/driver"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
 )
 
 const sqliteDriver = "sqlite" // the name under which sqlx knows the bind type
@@ -19,68 +23,75 @@ const sqliteDriver = "sqlite" // the name under which sqlx knows the bind type
 // busyMS is how long a connection waits for another process that holds the lock it needs.
 const busyMS = "30000"
 
-func openSQLite(ctx context.Context, path string) (_ *Store, err error) {
+func newSQLite(path string) (_ *Store, err error) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
-		return nil, errors.New("the address names no file")
+		return nil, errors.New("the address of the SQLite database names no file")
 	}
 	if path, err = filepath.Abs(path); err != nil {
-		return nil, fmt.Errorf("finding the file: %w", err)
-	}
-	if err := createFile(path); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("finding the file of the database: %w", err)
 	}
 	sqlx.BindDriver(sqliteDriver, sqlx.QUESTION)
-	s := &Store{ids: newIDs()}
+	s := &Store{ids: newIDs(), ready: new(atomic.Bool), lock: &sqliteLock{path: path + "-lock"}}
 	// Transactions of the writer take the write lock when they begin: one that reads first and then writes would fail at once when
 	// another process has written in between, without any wait (SES-05).
-	s.write, err = sqlitePool(path, 1, url.Values{
+	writer, err := sqliteConnector(path, busyMS, url.Values{
 		"_txlock": {"immediate"}, "_journal_mode": {"WAL"}, "_synchronous": {"NORMAL"}, "_pragma": {"journal_size_limit(67108864)"},
 	})
 	if err != nil {
 		return nil, err
 	}
-	if s.read, err = sqlitePool(path, readers, url.Values{"_query_only": {"1"}}); err != nil {
-		return nil, errors.Join(err, s.write.Close())
+	reader, err := sqliteConnector(path, busyMS, url.Values{"_query_only": {"1"}})
+	if err != nil {
+		return nil, err
 	}
-	if err := s.prepareSQLite(ctx, path); err != nil {
-		return nil, errors.Join(err, s.Close())
+	s.write, s.read = sqlitePool(gate{writer, s.ready}, 1), sqlitePool(gate{reader, s.ready}, readers)
+	s.migrate = func(ctx context.Context) (err error) {
+		if err := createFile(path); err != nil {
+			return err
+		}
+		if err := s.lock.take(ctx); err != nil {
+			return err
+		}
+		db := sqlitePool(writer, 1) // the first connection switches to WAL mode
+		defer func() { err = errors.Join(err, db.Close()) }()
+		if err := reach(ctx, db); err != nil {
+			return err
+		}
+		return migrateSQLite(ctx, db.DB)
 	}
 	return s, nil
 }
 
-// prepareSQLite switches to WAL mode, which the first connection does, and migrates, one process at a time.
-func (s *Store) prepareSQLite(ctx context.Context, path string) (err error) {
-	unlock, err := lockSetup(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	return migrateSQLite(ctx, s.write.DB)
-}
-
-// createFile makes the file and its directories if they are missing. SQLite gives its journals the mode of the file.
+// createFile makes a file and its directories if they are missing. SQLite gives its journals the mode of the database. A file that is there is not opened: its
+// closing would end the locks that this process has on it.
 func createFile(path string) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("creating the directory: %w", err)
 	}
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600) //nolint:gosec // the operator chooses the path
-	if err != nil {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator chooses the path
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("creating the file: %w", err)
 	}
 	return f.Close()
 }
 
-func sqlitePool(path string, conns int, params url.Values) (*sqlx.DB, error) {
-	params.Set("_busy_timeout", busyMS)
+func sqliteConnector(path, busy string, params url.Values) (driver.Connector, error) {
+	params.Set("_busy_timeout", busy)
 	params.Set("_foreign_keys", "1") // per connection, as SQLite wants it
 	connector, err := sqlite.NewConnector(sqliteURI(path) + "?" + params.Encode())
 	if err != nil {
-		return nil, fmt.Errorf("reading the address: %w", err)
+		return nil, fmt.Errorf("reading the address of the database: %w", err)
 	}
+	return connector, nil
+}
+
+func sqlitePool(connector driver.Connector, conns int) *sqlx.DB {
 	db := sqlx.NewDb(sql.OpenDB(connector), sqliteDriver)
 	db.SetMaxOpenConns(conns)
 	db.SetMaxIdleConns(conns)
-	return db, nil
+	return db
 }
 
 // sqliteURI names an absolute path so that no character of it is taken for a parameter.
@@ -92,20 +103,48 @@ func sqliteURI(path string) string {
 	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
-// lockSetup keeps other processes from setting up the same database until unlock. The lock is SQLite's own, on an empty file beside the
-// database: it works on every system and goes with the process.
-func lockSetup(ctx context.Context, path string) (unlock func() error, err error) {
-	path += "-setup"
-	if err := createFile(path); err != nil {
-		return nil, err
+// ErrInUse says that another process has the database.
+var ErrInUse = errors.New("another session-writer uses this SQLite database: start one only, or use PostgreSQL")
+
+// sqliteLock keeps other processes from the database. The lock is SQLite's own, on an empty file beside it: it works on every system and goes with
+// the process.
+type sqliteLock struct {
+	path string
+	db   *sqlx.DB // nil = not taken
+	tx   *sqlx.Tx
+}
+
+// lockMS is how long a process waits for one that is ending.
+const lockMS = "3000"
+
+func (l *sqliteLock) take(ctx context.Context) error {
+	if l.db != nil {
+		return nil
 	}
-	db, err := sqlitePool(path, 1, url.Values{"_txlock": {"exclusive"}})
+	if err := createFile(l.path); err != nil {
+		return err
+	}
+	connector, err := sqliteConnector(l.path, lockMS, url.Values{"_txlock": {"exclusive"}, "_journal_mode": {"MEMORY"}})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	tx, err := db.BeginTxx(ctx, nil)
+	db := sqlitePool(connector, 1)
+	tx, err := db.BeginTxx(context.WithoutCancel(ctx), nil) // it lasts until release
+	if e, ok := errors.AsType[*sqlite.Error](err); ok && e.Code()&0xff == sqlite3.SQLITE_BUSY {
+		err = ErrInUse
+	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("locking the database for its setup: %w", err), db.Close())
+		return errors.Join(err, db.Close())
 	}
-	return func() error { return errors.Join(tx.Rollback(), db.Close()) }, nil
+	l.db, l.tx = db, tx
+	return nil
+}
+
+func (l *sqliteLock) release() error {
+	if l.db == nil {
+		return nil
+	}
+	err := errors.Join(l.tx.Rollback(), l.db.Close())
+	l.db, l.tx = nil, nil
+	return err
 }

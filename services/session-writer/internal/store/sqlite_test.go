@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jmoiron/sqlx"
 	"github.com/stretchr/testify/require"
@@ -28,7 +27,7 @@ func canceled(t *testing.T) (context.Context, context.CancelFunc) {
 func TestParallelWritersBesideALongReader(t *testing.T) {
 	t.Parallel()
 	address := sqliteAddress(t)
-	stores := []*Store{openStore(t, address), openStore(t, address)}
+	stores := []*Store{openStore(t, address), openBeside(t, address)}
 	_, err := stores[0].RecordUsage(t.Context(), usages(200))
 	require.NoError(t, err)
 
@@ -112,7 +111,7 @@ func TestSQLiteFilesBelongToTheOwner(t *testing.T) {
 		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), f.Name())
 		names = append(names, f.Name())
 	}
-	require.Equal(t, []string{"hydra llm.db", "hydra llm.db-setup", "hydra llm.db-shm", "hydra llm.db-wal"}, names)
+	require.Equal(t, []string{"hydra llm.db", "hydra llm.db-lock", "hydra llm.db-shm", "hydra llm.db-wal"}, names)
 }
 
 func TestSQLitePathIsRelativeToTheWorkingDirectory(t *testing.T) {
@@ -125,7 +124,7 @@ func TestSQLitePathIsRelativeToTheWorkingDirectory(t *testing.T) {
 func TestReadThenWriteTransactions(t *testing.T) {
 	t.Parallel()
 	address := sqliteAddress(t)
-	stores := []*Store{openStore(t, address), openStore(t, address)}
+	stores := []*Store{openStore(t, address), openBeside(t, address)}
 	exec(t, stores[0], `INSERT INTO system_settings (key, value, updated_at) VALUES ('n', '0', '')`)
 	const writers = 50
 	var wg sync.WaitGroup
@@ -167,26 +166,28 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 	})
 }
 
-// One process at a time sets up a database; the others wait, as long as their context allows.
-func TestSetupIsExclusive(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "hydrallm.db")
-	unlock, err := lockSetup(t.Context(), path)
+// openBeside is a store as another process has it that came by the lock, on a database that is prepared.
+func openBeside(t *testing.T, address string) *Store {
+	t.Helper()
+	s, err := New(address)
 	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	s.ready.Store(true)
+	return s
+}
 
-	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
-	defer cancel()
-	_, err = Open(ctx, sqlitePrefix+path)
-	require.ErrorIs(t, err, context.DeadlineExceeded)
-
-	opened := make(chan error, 1)
-	go func() {
-		s, err := Open(t.Context(), sqlitePrefix+path)
-		if err == nil {
-			err = s.Close()
-		}
-		opened <- err
-	}()
-	require.NoError(t, unlock())
-	require.NoError(t, <-opened)
+// R-511: a SQLite database belongs to one store at a time, also in one process; the next one gets it after the end of the first.
+func TestSQLiteDatabaseInUse(t *testing.T) {
+	t.Parallel()
+	address := sqliteAddress(t)
+	first := openStore(t, address)
+	for range 2 {
+		_, err := Open(t.Context(), address)
+		require.ErrorIs(t, err, ErrInUse)
+		require.True(t, Hopeless(err))
+	}
+	_, err := first.RecordUsage(t.Context(), usages(1))
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+	openStore(t, address)
 }

@@ -19,13 +19,18 @@ func TestConcurrentStartsMigrateOnce(t *testing.T) {
 			address := b.address(t)
 			var wg sync.WaitGroup
 			for i := range 6 {
-				wg.Go(func() {
+				start := func() {
 					s, err := Open(t.Context(), address)
 					require.NoError(t, err)
 					_, err = s.RecordUsage(t.Context(), usages(i+1))
 					require.NoError(t, err)
 					require.NoError(t, s.Close())
-				})
+				}
+				if b.name == "postgres" {
+					wg.Go(start)
+				} else { // there is one at a time
+					start()
+				}
 			}
 			wg.Wait()
 			s := openStore(t, address)
