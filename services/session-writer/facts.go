@@ -25,6 +25,7 @@ const writeLimit = 20 * time.Second
 // writer stores batches of facts.
 type writer struct {
 	store     *store.Store
+	database  *database
 	sessions  *sessions
 	stored    *stored
 	optimizer *memory.Optimizer
@@ -62,12 +63,12 @@ func (w *writer) write(ctx context.Context, facts []bus.Fact) error {
 	defer cancel()
 	w.metrics.batch.Observe(float64(len(facts)))
 	b := decode(facts)
-	refused, err := recordAll(ctx, w, kindUsage, b.usage, w.store.RecordUsage)
+	refused, err := recordAll(ctx, w, kindUsage, b.usage, noted(w.database, w.store.RecordUsage))
 	if err != nil {
 		return err
 	}
 	b.poison = append(b.poison, refused...)
-	if refused, err = recordAll(ctx, w, kindLog, b.logs, w.store.RecordLogs); err != nil {
+	if refused, err = recordAll(ctx, w, kindLog, b.logs, noted(w.database, w.store.RecordLogs)); err != nil {
 		return err
 	}
 	b.poison = append(b.poison, refused...)
@@ -90,7 +91,9 @@ func (w *writer) recordTurns(ctx context.Context, turns []contract.Turn) (int, e
 			}
 		}
 	}
-	if err := w.store.ApplyTurns(ctx, turns); err != nil {
+	err := w.store.ApplyTurns(ctx, turns)
+	w.database.wrote(ctx, err)
+	if err != nil {
 		return 0, err
 	}
 	ids := make([]string, len(turns))
@@ -99,6 +102,15 @@ func (w *writer) recordTurns(ctx context.Context, turns []contract.Turn) (int, e
 	}
 	w.optimizer.Consider(ctx, ids)
 	return len(turns), nil
+}
+
+// noted tells what became of each transaction.
+func noted[T any](d *database, record func(context.Context, []T) (int, error)) func(context.Context, []T) (int, error) {
+	return func(ctx context.Context, values []T) (int, error) {
+		n, err := record(ctx, values)
+		d.wrote(ctx, err)
+		return n, err
+	}
 }
 
 // decode reads every part it can.

@@ -47,7 +47,7 @@ func BenchmarkWrite(b *testing.B) {
 	defer func() { require.NoError(b, db.Close()) }()
 	m, err := newMetrics(prometheus.NewRegistry())
 	require.NoError(b, err)
-	w := &writer{store: db, log: slog.New(slog.DiscardHandler), metrics: m}
+	w := &writer{store: db, database: &database{store: db, log: slog.New(slog.DiscardHandler), up: m.database}, log: slog.New(slog.DiscardHandler), metrics: m}
 	rows := 0
 	b.ReportAllocs()
 	for b.Loop() {

@@ -28,6 +28,7 @@ type metrics struct {
 	pruned    *prometheus.CounterVec   // by table
 	requests  *prometheus.CounterVec   // by end
 	compacts  *prometheus.CounterVec   // by end
+	database  prometheus.Gauge
 }
 
 func newMetrics(reg prometheus.Registerer) (*metrics, error) {
@@ -50,6 +51,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		overdue: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: "hydrallm", Subsystem: "session_writer", Name: "calls_lost_total", Help: "Upstream calls that began and whose end nobody told in time.",
 		}),
+		database: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: "hydrallm", Subsystem: "session_writer", Name: "database_up", Help: "1 while the database can be had.",
+		}),
 		batch: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Namespace: "hydrallm", Subsystem: "session_writer", Name: "batch_facts", Help: "Messages handled together.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 8),
@@ -63,7 +67,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		m.seconds.WithLabelValues(kind) // shown as 0 from the start
 	}
 	var errs []error
-	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.compacts, m.overdue, m.batch, m.seconds} {
+	for _, c := range []prometheus.Collector{m.stored, m.repeated, m.poisonous, m.pruned, m.requests, m.compacts, m.database, m.overdue, m.batch, m.seconds} {
 		errs = append(errs, reg.Register(c))
 	}
 	if err := errors.Join(errs...); err != nil {

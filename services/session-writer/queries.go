@@ -12,7 +12,8 @@ import (
 
 const defaultRows = 50
 
-func handlers(cfg Config, s *sessions, r *stored) query.Handlers {
+// handlers answers questions. While the database can't be had they say so.
+func handlers(cfg Config, s *sessions, r *stored, d *database) query.Handlers {
 	h, db := query.Handlers{}, s.store
 	query.GetStats.Handle(h, func(ctx context.Context, _ query.None) (query.Stats, error) { return db.Stats(ctx) })
 	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) {
@@ -44,6 +45,12 @@ func handlers(cfg Config, s *sessions, r *stored) query.Handlers {
 	})
 	s.handle(h)
 	r.handle(h)
+	for name, handle := range h {
+		h[name] = func(ctx context.Context, question []byte) ([]byte, error) {
+			answer, err := handle(ctx, question)
+			return answer, d.shown(err)
+		}
+	}
 	return h
 }
 

@@ -65,8 +65,8 @@ func (c Config) Validate() error {
 	return errors.Join(errs...)
 }
 
-// Service is the session-writer. It is a lifecycle.Service: Start opens the database, brings its schema up to date and begins to store facts and
-// to answer queries. Stop stores the batch under way; when its time is over first, the transaction is rolled back and the facts wait in their
+// Service is the session-writer. It is a lifecycle.Service: Start brings the schema of the database up to date and begins to store facts, to answer queries and
+// to take requests. Without a database it begins all the same, and gets ready by itself when there is one. Stop stores the batch under way; when its time is over first, the transaction is rolled back and the facts wait in their
 // stream for the next start.
 type Service struct {
 	*lifecycle.Switch[run]
@@ -107,34 +107,44 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 }
 
 func (s *Service) begin(ctx context.Context, r *run) error {
-	db, err := store.Open(ctx, s.cfg.Database)
+	db, err := store.New(s.cfg.Database)
 	if err != nil {
 		return err
 	}
 	work, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r.store, r.cancel = db, cancel
+	r.database = &database{store: db, log: s.log, up: s.metrics.database}
+	ready, err := r.database.begin(ctx)
+	if err != nil {
+		return err
+	}
 	all := &sessions{store: db, facts: s.bus, log: s.log}
 	kept := &stored{store: db, facts: s.bus, life: s.cfg.responseLife(), most: maxInherited}
 	summaries, texts := s.compressors(r)
 	optimizer := memory.New(memory.Config{Threshold: int64(s.cfg.CompactThreshold), Window: s.cfg.RecentWindow}, db, summaries, s.log, s.metrics.compacted)
 	r.wg.Go(func() { optimizer.Run(work) })
-	w := &writer{store: db, sessions: all, stored: kept, optimizer: optimizer, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
+	w := &writer{store: db, database: r.database, sessions: all, stored: kept, optimizer: optimizer, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
 	facts := bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: s.cfg.MaxBatch, MaxWait: s.cfg.MaxWait}
 	// The context of the consumer ends when Stop begins; a batch that was fetched is still stored, as Stop promises.
 	r.facts, err = s.bus.ConsumeFacts(ctx, facts, func(_ context.Context, batch []bus.Fact) error { return w.write(work, batch) })
 	if err != nil {
 		return err
 	}
-	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept)}
+	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept, r.database)}
 	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}
-	turns := &stage{sessions: all, stored: kept, compressor: texts, log: s.log, metrics: s.metrics}
+	turns := &stage{sessions: all, stored: kept, database: r.database, compressor: texts, log: s.log, metrics: s.metrics}
 	if r.work, err = s.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Session, MaxInFlight: maxInFlight}, turns.handle); err != nil {
 		return err
 	}
-	r.wg.Go(func() { keepSettled(work, db, s.log, s.metrics) })
-	r.wg.Go(func() { keepPruned(work, db, s.cfg.retention(), s.log, s.metrics) })
+	r.wg.Go(func() {
+		r.database.keep(work, ready, func() {
+			r.wg.Go(func() { keepPruned(work, db, s.cfg.retention(), s.log, s.metrics) })
+			r.wg.Go(func() { keepSettled(work, db, s.log, s.metrics) })
+			optimizer.ConsiderAll(work)
+		})
+	})
 	return nil
 }
 
@@ -175,13 +185,14 @@ const day = 24 * time.Hour
 
 // run is what exists between Start and Stop.
 type run struct {
-	store   *store.Store
-	facts   *bus.FactConsumer
-	queries *bus.Service
-	work    *bus.Consumer
-	sidecar *compress.Sidecar  // nil = none
-	cancel  context.CancelFunc // of everything that works for this run
-	wg      sync.WaitGroup
+	store    *store.Store
+	database *database
+	facts    *bus.FactConsumer
+	queries  *bus.Service
+	work     *bus.Consumer
+	sidecar  *compress.Sidecar  // nil = none
+	cancel   context.CancelFunc // of everything that works for this run
+	wg       sync.WaitGroup
 }
 
 func (s *Service) end(ctx context.Context, r *run) error {

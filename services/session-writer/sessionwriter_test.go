@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -104,6 +105,13 @@ func metricValue(t *testing.T, c prometheus.Metric) float64 {
 	var m dto.Metric
 	require.NoError(t, c.Write(&m))
 	return m.GetCounter().GetValue()
+}
+
+func gaugeValue(t *testing.T, g prometheus.Gauge) float64 {
+	t.Helper()
+	var m dto.Metric
+	require.NoError(t, g.Write(&m))
+	return m.GetGauge().GetValue()
 }
 
 func usageLine(t *testing.T, rid string) string {
@@ -293,11 +301,26 @@ func TestLifecycle(t *testing.T) {
 	})
 	t.Run("database out of reach", func(t *testing.T) {
 		t.Parallel()
-		s := setup(t, "postgres://u:secret-word@127.0.0.1:1/db?sslmode=disable")
-		err := s.Start(t.Context())
-		require.Error(t, err)
-		require.NotContains(t, err.Error(), "secret-word")
+		s := started(t, "postgres://u:secret-word@127.0.0.1:1/db?sslmode=disable")
+		require.NotEmpty(t, s.Degraded())
 		stop(t, s.Service)
+		require.Contains(t, s.log.String(), "the database can't be had")
+		require.NotContains(t, s.log.String(), "secret-word")
+	})
+	t.Run("database that never will be there", func(t *testing.T) {
+		t.Parallel()
+		u, err := url.Parse(pgtest.New(t))
+		require.NoError(t, err)
+		u.User = url.UserPassword(u.User.Username(), "secret-word")
+		inUse := sqliteAddress(t)
+		started(t, inUse)
+		for address, reason := range map[string]string{u.String(): "password authentication failed", inUse: "another session-writer", "sqlite:" + t.TempDir(): ""} {
+			s := setup(t, address)
+			err := s.Start(t.Context())
+			require.ErrorContains(t, err, reason)
+			require.NotContains(t, err.Error(), "secret-word")
+			stop(t, s.Service)
+		}
 	})
 	t.Run("ends with a context that has ended", func(t *testing.T) {
 		t.Parallel()

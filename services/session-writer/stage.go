@@ -24,6 +24,7 @@ const (
 	maxDeliveries = 5                      // of a request that keeps coming back
 	retryPause    = 200 * time.Millisecond // until a request is taken again
 	databaseLimit = 10 * time.Second       // for the database to begin a turn; then the request goes on without it
+	awayLimit     = time.Second            // the same while the database can't be had anyway
 )
 
 // What became of a request, the values of a metric.
@@ -39,6 +40,7 @@ const (
 type stage struct {
 	sessions   *sessions
 	stored     *stored
+	database   *database
 	compressor memory.Compressor // of histories
 	log        *slog.Logger
 	metrics    *metrics
@@ -89,7 +91,11 @@ var errNotFound = &fault.Fault{Kind: fault.NotFound, Code: "session_not_found", 
 // begin begins the turn of a request, which may have begun before, and gives its new body, nil for the old one. A *fault.Fault is the client's; any other
 // error is only to be told.
 func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte, again bool) (edited []byte, end string, err error) {
-	within, cancel := context.WithTimeout(ctx, databaseLimit)
+	limit := databaseLimit
+	if s.database.away() {
+		limit = awayLimit
+	}
+	within, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if r.Previous != "" || r.References {
 		if edited, err = s.inherit(within, r, body); err != nil && ctx.Err() != nil {
@@ -166,6 +172,7 @@ func (s *stage) turn(ctx context.Context, r *contract.Request, asked *prompt.Req
 		}
 		return fresh
 	})
+	s.database.wrote(ctx, err)
 	if err == nil && r.CompressContext != nil && *r.CompressContext { // outside of the transaction, because it may take long
 		s.shorten(ctx, loaded)
 		p = asked.Assemble(loaded)

@@ -167,15 +167,11 @@ func (p *pipe) converse(session string, turns int, began chan<- struct{}) error 
 		if o.request == nil || o.request.NoHistory {
 			return fmt.Errorf("request %s: status %d, body %s, request %+v", rid, o.refused, o.body, o.request)
 		}
-		var b struct{ Messages []struct{ Content string } }
-		if err := json.Unmarshal([]byte(o.body), &b); err != nil {
+		got, err := saying(o.body)
+		if err != nil {
 			return err
 		}
 		want = append(want, "ask "+rid)
-		var got []string
-		for _, m := range b.Messages {
-			got = append(got, m.Content)
-		}
 		if !slices.Equal(want, got) {
 			return fmt.Errorf("request %s sees %q", rid, got)
 		}
@@ -194,12 +190,19 @@ func question(text string) string {
 // said lists what the messages of a body say.
 func said(t *testing.T, body string) (list []string) {
 	t.Helper()
+	list, err := saying(body)
+	require.NoError(t, err)
+	return list
+}
+
+// saying is said for any goroutine.
+func saying(body string) (list []string, err error) {
 	var b struct{ Messages []struct{ Content string } }
-	require.NoError(t, json.Unmarshal([]byte(body), &b))
+	err = json.Unmarshal([]byte(body), &b)
 	for _, m := range b.Messages {
 		list = append(list, m.Content)
 	}
-	return list
+	return list, err
 }
 
 func newWriter(t *testing.T, srv bus.InProcess, database string) *Service {

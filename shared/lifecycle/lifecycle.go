@@ -29,6 +29,11 @@ type Busy interface {
 	Busy() string
 }
 
+// Degraded is a service that works without something it should have, and can say so, such as "the database can't be had"; "" is nothing.
+type Degraded interface {
+	Degraded() string
+}
+
 // Named is a service with its name for logs and errors.
 type Named struct {
 	Name    string

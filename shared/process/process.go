@@ -68,7 +68,7 @@ func (s Service) serve(ctx context.Context, settings Settings, healthAddr string
 	unit := NewUnit(bus.Config{
 		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Name: s.Name, Topology: settings.Topology(), Logger: log, OnLost: Fail(fail),
 	}, Parts{ID: NewID(s.Name), Config: settings.Config, Version: Version(), Log: log, Metrics: metrics}, s.Build)
-	health := telemetry.NewHealthServer(healthAddr, metrics, unit.Ready, log)
+	health := telemetry.NewHealthServer(healthAddr, metrics, unit, log)
 	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail,
 		lifecycle.Named{Name: "health", Service: health}, lifecycle.Named{Name: s.Name, Service: unit})
 }

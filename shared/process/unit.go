@@ -92,6 +92,16 @@ func (u *Unit) Busy() string {
 	return ""
 }
 
+// Degraded is what the service says that it works without.
+func (u *Unit) Degraded() string {
+	if r := u.Running(); r != nil {
+		if d, ok := r.service.(lifecycle.Degraded); ok {
+			return d.Degraded()
+		}
+	}
+	return ""
+}
+
 // flushLimit bounds the sending of what is still buffered when a connection is closed.
 const flushLimit = 3 * time.Second
 

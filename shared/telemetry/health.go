@@ -38,24 +38,38 @@ type HealthServer struct {
 	wg     sync.WaitGroup
 }
 
-// NewHealthServer will listen on addr (host:port). ready says whether the service can work now.
-func NewHealthServer(addr string, metrics prometheus.Gatherer, ready func() bool, log *slog.Logger) *HealthServer {
+// State is what a health server tells of a service.
+type State interface {
+	Ready() bool      // it can work now
+	Degraded() string // what it works without, for people; "" = nothing
+}
+
+// NewHealthServer will listen on addr (host:port).
+func NewHealthServer(addr string, metrics prometheus.Gatherer, state State, log *slog.Logger) *HealthServer {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok") })
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "ok", "") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if ready() {
-			answer(w, http.StatusOK, "ready")
-			return
+		reason := state.Degraded()
+		switch {
+		case !state.Ready():
+			answer(w, http.StatusServiceUnavailable, "not ready", reason)
+		case reason != "":
+			answer(w, http.StatusOK, "degraded", reason)
+		default:
+			answer(w, http.StatusOK, "ready", "")
 		}
-		answer(w, http.StatusServiceUnavailable, "not ready")
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{}))
 	return &HealthServer{addr: addr, handler: mux, log: log}
 }
 
-func answer(w http.ResponseWriter, status int, text string) {
+func answer(w http.ResponseWriter, status int, text, reason string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
+	if reason != "" {
+		fmt.Fprintf(w, `{"status":%q,"reason":%q}`+"\n", text, reason)
+		return
+	}
 	fmt.Fprintf(w, `{"status":%q}`+"\n", text)
 }
 

@@ -28,10 +28,23 @@ func get(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
+// state is what a service says of itself.
+type state struct {
+	ready   atomic.Bool
+	without atomic.Value
+}
+
+func (s *state) Ready() bool { return s.ready.Load() }
+
+func (s *state) Degraded() string {
+	text, _ := s.without.Load().(string)
+	return text
+}
+
 func TestHealthServer(t *testing.T) {
 	t.Parallel()
-	var ready atomic.Bool
-	h := telemetry.NewHealthServer("127.0.0.1:0", telemetry.NewRegistry("1.2.3"), ready.Load, slog.New(slog.DiscardHandler))
+	var service state
+	h := telemetry.NewHealthServer("127.0.0.1:0", telemetry.NewRegistry("1.2.3"), &service, slog.New(slog.DiscardHandler))
 	require.NoError(t, h.Stop(t.Context()), "a server that never started can be stopped")
 	require.NoError(t, h.Start(t.Context()))
 	t.Cleanup(func() { require.NoError(t, h.Stop(context.Background())) })
@@ -43,9 +56,14 @@ func TestHealthServer(t *testing.T) {
 
 	status, _ = get(t, root+"/readyz")
 	require.Equal(t, http.StatusServiceUnavailable, status)
-	ready.Store(true)
-	status, _ = get(t, root+"/readyz")
+	service.ready.Store(true)
+	status, body = get(t, root+"/readyz")
 	require.Equal(t, http.StatusOK, status)
+	require.JSONEq(t, `{"status":"ready"}`, body)
+	service.without.Store("no \"database\"")
+	status, body = get(t, root+"/readyz")
+	require.Equal(t, http.StatusOK, status, "it works")
+	require.JSONEq(t, `{"status":"degraded","reason":"no \"database\""}`, body)
 
 	status, body = get(t, root+"/metrics")
 	require.Equal(t, http.StatusOK, status)
@@ -62,7 +80,7 @@ func TestHealthServerAddressInUse(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, taken.Close()) })
-	h := telemetry.NewHealthServer(taken.Addr().String(), telemetry.NewRegistry("1.2.3"), func() bool { return true }, slog.New(slog.DiscardHandler))
+	h := telemetry.NewHealthServer(taken.Addr().String(), telemetry.NewRegistry("1.2.3"), &state{}, slog.New(slog.DiscardHandler))
 	require.ErrorContains(t, h.Start(t.Context()), taken.Addr().String())
 	require.NoError(t, h.Stop(t.Context()))
 }

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"net"
 	"net/url"
 	"os"
@@ -41,24 +43,27 @@ func localBinaries() (string, error) {
 }
 
 // startLocal runs a server on a new data directory and a free loopback port.
-func startLocal(bin string) (_ *server, err error) {
-	dir, err := os.MkdirTemp("", "pgtest")
+func startLocal(bin string) (*server, error) {
+	dir, password, err := newData(bin)
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, os.RemoveAll(dir))
-		}
-	}()
-	if err := giveToServerUser(dir); err != nil {
-		return nil, err
-	}
-	password := rand.Text()
-	if err := initDB(bin, dir, password); err != nil {
-		return nil, err
-	}
 	return run(bin, dir, password)
+}
+
+// newData makes the directory of a server.
+func newData(bin string) (dir, password string, err error) {
+	if dir, err = os.MkdirTemp("", "pgtest"); err != nil {
+		return "", "", err
+	}
+	password = rand.Text()
+	if err = giveToServerUser(dir); err == nil {
+		err = initDB(bin, dir, password)
+	}
+	if err != nil {
+		return "", "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return dir, password, nil
 }
 
 func initDB(bin, dir, password string) error {
@@ -76,19 +81,38 @@ func initDB(bin, dir, password string) error {
 	return nil
 }
 
-// guard runs the server until its own standard input closes, so that the server also ends when the test process is killed.
+// guard runs the server until its own standard input closes, so that the server also ends when the test process is killed. Unless it is told to keep them, the
+// files go with it.
 const guard = `trap '' INT TERM HUP
 dir=$1; shift
-{ "$@" </dev/null >"$dir/log" 2>&1; : >"$dir/ended"; } &
-read -r _
-pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid"
+{ "$@" </dev/null >>"$dir/log" 2>&1; : >"$dir/ended"; } &
+read -r keep
+until [ -e "$dir/ended" ] || { pid=$(head -n 1 "$dir/data/postmaster.pid" 2>/dev/null) && kill -QUIT "$pid" 2>/dev/null; }; do sleep 1; done
 wait
-rm -rf "$dir"`
+[ "$keep" = keep ] || rm -rf "$dir"`
 
 func run(bin, dir, password string) (*server, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
+	}
+	stop, err := serve(bin, dir, port, settings)
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	admin := &url.URL{
+		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
+		Path: "/postgres", RawQuery: "sslmode=disable",
+	}
+	return &server{admin: admin, stop: func() error { return errors.Join(stop(false), os.RemoveAll(dir)) }}, nil
+}
+
+// serve runs a server on a directory until stop.
+func serve(bin, dir string, port int, settings []string) (stop func(keep bool) error, err error) {
+	for _, old := range []string{filepath.Join(dir, "ended"), filepath.Join(dir, "data", "postmaster.pid")} { // of the last run
+		if err := os.Remove(old); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	args := []string{"-c", guard, "pgtest", dir, filepath.Join(bin, "postgres"), "-D", filepath.Join(dir, "data"), "-p", strconv.Itoa(port)}
 	for _, s := range settings {
@@ -104,15 +128,16 @@ func run(bin, dir, password string) (*server, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting postgres: %w", err)
 	}
-	stop := func() error { return errors.Join(in.Close(), cmd.Wait(), os.RemoveAll(dir)) }
+	stop = func(keep bool) (err error) {
+		if keep {
+			_, err = io.WriteString(in, "keep\n")
+		}
+		return errors.Join(err, in.Close(), cmd.Wait())
+	}
 	if err := awaitReady(dir); err != nil {
-		return nil, errors.Join(err, stop())
+		return nil, errors.Join(err, stop(false))
 	}
-	admin := &url.URL{
-		Scheme: "postgres", User: url.UserPassword(superuser, password), Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port)),
-		Path: "/postgres", RawQuery: "sslmode=disable",
-	}
-	return &server{admin: admin, stop: stop}, nil
+	return stop, nil
 }
 
 // awaitReady polls the server's status file, which is ours for certain, as a port might not be; a process outside gives no event to wait for.

@@ -84,3 +84,21 @@ func TestServerIsNamedByTheEnvironment(t *testing.T) {
 	require.ErrorContains(t, err, "not a postgres:// address")
 	require.NotContains(t, err.Error(), "secret-word")
 }
+
+func TestServerIsStoppedAndStarted(t *testing.T) {
+	t.Parallel()
+	s := NewServer(t)
+	db := open(t, s.Address())
+	_, err := db.ExecContext(t.Context(), "CREATE TABLE here (id INT)")
+	require.NoError(t, err)
+	for i := range 2 {
+		s.Stop()
+		require.Error(t, db.PingContext(t.Context()))
+		s.Start()
+		_, err = db.ExecContext(t.Context(), "INSERT INTO here VALUES (1)")
+		require.NoError(t, err)
+		var n int
+		require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM here").Scan(&n))
+		require.Equal(t, i+1, n)
+	}
+}

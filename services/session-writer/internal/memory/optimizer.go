@@ -61,8 +61,23 @@ func (o *Optimizer) Consider(ctx context.Context, sessions []string) {
 		return
 	}
 	large, err := o.store.Large(ctx, sessions, o.cfg.Threshold)
+	o.add(ctx, large, err)
+}
+
+// ConsiderAll is Consider for all sessions that there are, so that one that was too large when the service ended does not wait for another answer.
+func (o *Optimizer) ConsiderAll(ctx context.Context) {
+	if o.cfg.Threshold == 0 {
+		return
+	}
+	large, err := o.store.AllLarge(ctx, o.cfg.Threshold, maxWaiting)
+	o.add(ctx, large, err)
+}
+
+func (o *Optimizer) add(ctx context.Context, large []string, err error) {
 	if err != nil {
-		o.log.WarnContext(ctx, "looking for sessions to be compacted", slog.Any("error", err))
+		if ctx.Err() == nil {
+			o.log.WarnContext(ctx, "looking for sessions to be compacted", slog.Any("error", err))
+		}
 		return
 	}
 	o.mu.Lock()

@@ -33,6 +33,15 @@ func (s *Store) Large(ctx context.Context, sessions []string, tokens int64) (lar
 	return large, nil
 }
 
+// AllLarge is Large for all sessions, at most so many, those that were used last.
+func (s *Store) AllLarge(ctx context.Context, tokens int64, most int) (large []string, err error) {
+	err = s.read.SelectContext(ctx, &large, s.read.Rebind(`SELECT id FROM sessions WHERE context_tokens > ? ORDER BY updated_at DESC LIMIT ?`), tokens, most)
+	if err != nil {
+		return nil, fmt.Errorf("reading the size of sessions: %w", err)
+	}
+	return large, nil
+}
+
 // Outline is what prompts of a session build upon now, without the texts.
 type Outline struct {
 	Tokens   int64     // estimate of the messages, the summary left out (R-307)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai/rawjson"
 )
 

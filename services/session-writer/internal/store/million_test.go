@@ -116,7 +116,9 @@ func benchmarkTurns(b *testing.B, s *Store) {
 			whole.measure(func() {
 				asked.measure(func() {
 					a := Ask{Session: session, Request: rid, Principal: owner, Surface: contract.SurfaceChat, At: time.Now()}
-					if err := s.BeginTurn(b.Context(), a, func([]Message) []Message { return []Message{NewMessage(contract.Message{Body: []byte(user("question"))})} }); err != nil {
+					if err := s.BeginTurn(b.Context(), a, func([]Message) []Message {
+						return []Message{NewMessage(contract.Message{Body: []byte(user("question"))})}
+					}); err != nil {
 						b.Error(err)
 					}
 				})

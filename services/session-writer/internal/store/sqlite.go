@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 
 	"github.com/jmoiron/sqlx"
 	"modernc.org/sqlite"
@@ -70,6 +71,9 @@ func createFile(path string) error {
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600) //nolint:gosec // the operator chooses the path
 	if errors.Is(err, fs.ErrExist) {
+		if info, err := os.Stat(path); err == nil && info.IsDir() {
+			return &fs.PathError{Op: "open", Path: path, Err: syscall.EISDIR}
+		}
 		return nil
 	} else if err != nil {
 		return fmt.Errorf("creating the file: %w", err)
