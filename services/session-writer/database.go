@@ -107,6 +107,22 @@ func (d *database) away() bool {
 	return d.told != nil
 }
 
+// beginLimit bounds the beginning of a turn; then the request goes on without its history. While the database can't be reached it makes no sense to wait for
+// long. One that is slow gets its time all the same, or it would never be seen to have become faster.
+func (d *database) beginLimit() time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.reached != nil {
+		return awayLimit
+	}
+	return databaseLimit
+}
+
+const (
+	databaseLimit = 10 * time.Second
+	awayLimit     = time.Second
+)
+
 // shown gives the error of a query as callers get it.
 func (d *database) shown(err error) error {
 	if _, ok := errors.AsType[*fault.Fault](err); ok || err == nil || !d.away() {

@@ -23,8 +23,6 @@ const (
 	maxInFlight   = 256                    // requests at the same time; they wait for the database
 	maxDeliveries = 5                      // of a request that keeps coming back
 	retryPause    = 200 * time.Millisecond // until a request is taken again
-	databaseLimit = 10 * time.Second       // for the database to begin a turn; then the request goes on without it
-	awayLimit     = time.Second            // the same while the database can't be had anyway
 )
 
 // What became of a request, the values of a metric.
@@ -91,11 +89,7 @@ var errNotFound = &fault.Fault{Kind: fault.NotFound, Code: "session_not_found", 
 // begin begins the turn of a request, which may have begun before, and gives its new body, nil for the old one. A *fault.Fault is the client's; any other
 // error is only to be told.
 func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte, again bool) (edited []byte, end string, err error) {
-	limit := databaseLimit
-	if s.database.away() {
-		limit = awayLimit
-	}
-	within, cancel := context.WithTimeout(ctx, limit)
+	within, cancel := context.WithTimeout(ctx, s.database.beginLimit())
 	defer cancel()
 	if r.Previous != "" || r.References {
 		if edited, err = s.inherit(within, r, body); err != nil && ctx.Err() != nil {
@@ -123,13 +117,13 @@ func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte, aga
 	case err != nil && ctx.Err() != nil: // the client left, or the service is stopping
 		return nil, endRetried, errCutOff
 	case err != nil:
-		return nil, endUnstored, s.unstored(ctx, r, asked, err)
+		return edited, endUnstored, s.unstored(ctx, r, asked, err)
 	}
 	if p.Body == nil {
 		return edited, endAssembled, nil
 	}
 	if err := measure(r, p.Body); err != nil {
-		return nil, endUnstored, s.unstored(ctx, r, asked, err)
+		return edited, endUnstored, s.unstored(ctx, r, asked, err)
 	}
 	return p.Body, endAssembled, nil
 }
