@@ -1,6 +1,7 @@
 package pgtest
 
 import (
+	"database/sql"
 	"errors"
 	"net"
 	"net/url"
@@ -9,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/lib/pq"
 
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/machine"
@@ -75,4 +78,18 @@ func (s *Server) Stop() {
 	if _, err := os.Stat(filepath.Join(s.dir, "data", "PG_VERSION")); err != nil {
 		s.tb.Fatalf("the data of PostgreSQL is gone: %v", err)
 	}
+}
+
+// Count gives the number of rows of a table.
+func (s *Server) Count(table string) (rows int) {
+	s.tb.Helper()
+	db, err := sql.Open("postgres", s.Address())
+	if err == nil {
+		err = db.QueryRowContext(s.tb.Context(), "SELECT count(*) FROM "+pq.QuoteIdentifier(table)).Scan(&rows)
+		err = errors.Join(err, db.Close())
+	}
+	if err != nil {
+		s.tb.Fatalf("counting rows of %s: %v", table, err)
+	}
+	return rows
 }
