@@ -68,12 +68,11 @@ func (g *gateway) polled(id string) gjson.Result {
 // polledUntil polls until the response has a status.
 func (g *gateway) polledUntil(id, status string) (r gjson.Result) {
 	g.t.Helper()
-	for since := time.Now(); ; {
-		if r = g.polled(id); r.Get("status").Str == status {
-			return r
-		}
-		require.Less(g.t, time.Since(since), testWait, "it is %s", r)
-	}
+	await.True(g.t, func() bool {
+		r = g.polled(id)
+		return r.Get("status").Str == status
+	}, status)
+	return r
 }
 
 // events reads a stream of a path: as many events as wanted, or all.

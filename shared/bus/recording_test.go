@@ -368,11 +368,11 @@ func TestSweeper(t *testing.T) {
 	t.Cleanup(s.Stop)
 	now := time.Now()
 	sweep := func(at time.Time, rid string) contract.End {
-		for since := time.Now(); stateOf(t, client, rid) != bus.RecordingEnded; {
-			require.Less(t, time.Since(since), testWait, "%s is not ended", rid)
+		await.True(t, func() bool {
 			s.SweepAt(t.Context(), now)
 			s.SweepAt(t.Context(), at)
-		}
+			return stateOf(t, client, rid) == bus.RecordingEnded
+		}, rid)
 		_, end := replayed(t, client, rid)
 		return end
 	}
