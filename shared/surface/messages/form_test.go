@@ -207,7 +207,7 @@ func TestMessages(t *testing.T) {
 	for _, m := range []string{
 		`{"role":"system","content":"S"}`, `{"role":"user","content":[{"type":"text","text":"a"},{"type":"image_url","image_url":{"url":"data:image/png;base64,aGk="}},{"type":"input_audio"}]}`,
 		`{"role":"assistant","content":null,"tool_calls":[{"id":"x","type":"function","function":{"name":"f","arguments":"{\"n\":1.50}"}}]}`,
-		`{"role":"tool","tool_call_id":"x","content":"r"}`, `{"role":"assistant","content":"","refusal":"no"}`, `{"role":"assistant","content":""}`,
+		`{"role":"tool","tool_call_id":"x","content":"r"}`, `{"role":"assistant","content":"","refusal":"no","reasoning_content":"t","reasoning_details":[{"type":"reasoning.text","text":"t","signature":"s","format":"anthropic-claude-v1"},{"type":"reasoning.encrypted","data":"d","format":"anthropic-claude-v1"},{"type":"reasoning.text","text":"u","signature":"s","format":"other"}]}`, `{"role":"assistant","content":""}`,
 	} {
 		hub = append(hub, contract.Message{Body: []byte(m)})
 	}
@@ -215,7 +215,7 @@ func TestMessages(t *testing.T) {
 	require.JSONEq(t, `{"system":[{"type":"text","text":"A"},{"type":"text","text":"S"}],"messages":[
 		{"role":"user","content":[{"type":"text","text":"a"},{"type":"image","source":{"type":"base64","media_type":"image/png","data":"aGk="}},{"type":"text","text":"[input_audio]"}]},
 		{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{"n":1.50}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"r"}]},
-		{"role":"assistant","content":[{"type":"text","text":"no"}]}]}`, string(body))
+		{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"text","text":"no"}]}]}`, string(body))
 	require.Contains(t, string(body), "1.50")
 }
 

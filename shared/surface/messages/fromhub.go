@@ -19,7 +19,7 @@ func fromHub(raw []byte) []byte {
 		}
 		role, blocks = roleUser, [][]byte{result.End()}
 	case roleAssistant:
-		blocks = partBlocks(in["content"])
+		blocks = append(signedThinking(in["reasoning_details"]), partBlocks(in["content"])...)
 		if refusal := in["refusal"]; len(inner(refusal)) > 0 {
 			blocks = append(blocks, textPart(refusal))
 		}
@@ -33,6 +33,24 @@ func fromHub(raw []byte) []byte {
 		return nil
 	}
 	return rawjson.Object(nil).Text("role", role).Set("content", rawjson.Array(blocks)).End()
+}
+
+// ThinkingFormat is that of the entries of reasoning_details in which the dialect of Anthropic keeps thinking: only their signatures are Anthropic's.
+const ThinkingFormat = "anthropic-claude-v1"
+
+// signedThinking gives the thinking of an answer that a provider which speaks the protocol knows again.
+func signedThinking(details []byte) (blocks [][]byte) {
+	for _, raw := range elements(details) {
+		entry := rawjson.Given(raw)
+		switch {
+		case !rawjson.Is(entry["format"], ThinkingFormat):
+		case len(inner(entry["data"])) > 0:
+			blocks = append(blocks, typed("redacted_thinking").Set("data", entry["data"]).End())
+		case len(inner(entry["signature"])) > 0:
+			blocks = append(blocks, typed("thinking").Set("thinking", quoted(inner(entry["text"]))).Set("signature", entry["signature"]).End())
+		}
+	}
+	return blocks
 }
 
 // partBlocks gives the blocks of a content. Parts that Messages does not have become a text that names them.

@@ -1,10 +1,13 @@
 package messages_test
 
 import (
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/contract"
+	"hydrallm/shared/openai/rawjson"
 	"hydrallm/shared/surface/messages"
 )
 
@@ -30,4 +33,19 @@ func TestAppendNative(t *testing.T) {
 		require.Equal(t, tt.want, string(messages.AppendNative(nil, []byte(tt.in), "real", tt.front)), name)
 	}
 	require.Equal(t, `{"model":"m"}`, string(messages.AppendNative(nil, []byte(`{"model":"m"}`), "", nil)))
+}
+
+func FuzzAppendNative(f *testing.F) {
+	f.Add(`{"session_id":"s","model":"m","system":[{"type":"text","text":"A"}],"messages":[{"role":"assistant","content":[{"type":"thinking","thinking":"t"},{"type":"text","text":"a"}]}]}`)
+	f.Add(`{"messages":[{"role":"assistant","content":[{"type":"thinking"}]}]}`)
+	f.Fuzz(func(t *testing.T, body string) {
+		if (messages.Form{}).Scan([]byte(body), &contract.Request{}) != nil {
+			return
+		}
+		for _, front := range [][]byte{nil, []byte(`{"role":"system","content":"F"}`)} {
+			out := messages.AppendNative(nil, []byte(body), "real", front)
+			require.True(t, json.Valid(out), string(out))
+			require.Equal(t, `"real"`, string(rawjson.Get(out, "model")))
+		}
+	})
 }

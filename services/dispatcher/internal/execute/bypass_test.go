@@ -299,3 +299,55 @@ func TestEffortIsTakenBack(t *testing.T) {
 		require.False(t, gjson.Get(bodies[1], "reasoning_effort").Exists())
 	})
 }
+
+// kept keeps the turns of a test.
+type kept struct{ turns []*contract.Turn }
+
+func (k *kept) Keep(_ context.Context, t *contract.Turn) error {
+	k.turns = append(k.turns, t)
+	return nil
+}
+
+// R-571: an answer in a session is kept with the provider's own blocks, whole and streamed.
+func TestBypassInSession(t *testing.T) {
+	t.Parallel()
+	const (
+		thinking = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\"content_block\":{\"type\":\"thinking\",\"thinking\":\"\",\"signature\":\"\"}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"thinking_delta\",\"thinking\":\"so\"}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\"delta\":{\"type\":\"signature_delta\",\"signature\":\"sig\"}}\n\n" +
+			"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n"
+		search = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":1,\"content_block\":{\"type\":\"server_tool_use\",\"id\":\"s\",\"name\":\"web_search\",\"input\":{}}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\"{\\\"q\\\":\"}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":1,\"delta\":{\"type\":\"input_json_delta\",\"partial_json\":\" 1.50}\"}}\n\n" +
+			"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":1}\n\n"
+		cited = "event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":2,\"content_block\":{\"type\":\"text\",\"text\":\"\",\"citations\":[]}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"citations_delta\",\"citation\":{\"url\":\"u\"}}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"text_delta\",\"text\":\"fi\"}}\n\n" +
+			"event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":2,\"delta\":{\"type\":\"text_delta\",\"text\":\"ne\"}}\n\n" +
+			"event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":2}\n\n"
+	)
+	synctest.Test(t, func(t *testing.T) {
+		var turns kept
+		w := setup(t, map[string]handler{"a": inTurn(events(nativeStart+thinking+search+cited+nativeDelta+nativeStop), status(200, nativeWhole), events(nativeStart+thinking+search)), "b": reply("from b")})
+		defer w.close()
+		native(w, "a")
+		w.exec.Turns = &turns
+		w.exec.Front = func(*contract.Request, time.Time) []byte {
+			return []byte(`{"role":"system","content":"[SYSTEM CONTEXT]"}`)
+		}
+		session := func(r *contract.Request) { r.SessionID = "s1" }
+		got, _ := w.ask(t.Context(), asStream(asked), session)
+		require.Equal(t, nativeStart+thinking+search+cited+nativeDelta+nativeStop, got.text())
+		_, _ = w.ask(t.Context(), asked, session)
+		_, _ = w.ask(t.Context(), asStream(asked), session)
+		require.Len(t, turns.turns, 3)
+		first, second, third := turns.turns[0], turns.turns[1], turns.turns[2]
+		require.Equal(t, contract.TurnAnswered, first.Kind)
+		require.Equal(t, `{"role":"assistant","content":[{"type":"thinking","thinking":"so","signature":"sig"},{"type":"server_tool_use","id":"s","name":"web_search","input":{"q": 1.50}},`+
+			`{"type":"text","text":"fine","citations":[{"url":"u"}]}]}`, string(first.Message(0).Original))
+		require.Equal(t, "fine", gjson.Get(first.Messages[0], "content").Str)
+		require.Equal(t, "sig", gjson.Get(first.Messages[0], "reasoning_details.0.signature").Str)
+		require.Equal(t, `{"role":"assistant","content":[{"type":"text","text":"fine <b>"}]}`, string(second.Message(0).Original))
+		require.Equal(t, contract.TurnFailed, third.Kind)
+	})
+}

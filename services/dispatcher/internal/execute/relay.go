@@ -256,7 +256,7 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 		if err := s.gate.flush(); err != nil { // nothing waits for the storing but the end
 			return s.unwritten(ctx, err)
 		}
-		s.turn.keep(ctx, s.attempt, contract.TurnAnswered)
+		s.turn.keep(ctx, s.attempt, s.answer, contract.TurnAnswered)
 		s.attempt.store(ctx, response)
 	}
 	if err := s.gate.write(s.out, true); err != nil {
@@ -278,7 +278,7 @@ func (s *relay) broken(ctx context.Context, v classify.Verdict) classify.Verdict
 	s.attempt.settle(v)
 	rest := s.filter.Abort()
 	s.turn.take(rest)
-	s.turn.keep(ctx, s.attempt, contract.TurnFailed)
+	s.turn.keep(ctx, s.attempt, s.answer, contract.TurnFailed)
 	if errors.Is(context.Cause(ctx), classify.ErrClientGone) {
 		return v
 	}
@@ -296,6 +296,6 @@ var errBrokeOff = &fault.Fault{Kind: fault.Internal, Message: "The upstream fail
 // unwritten is for a stream that the client did not take: its fault or the pipeline's, not the upstream's.
 func (s *relay) unwritten(ctx context.Context, err error) classify.Verdict {
 	s.attempt.countUsage(s.filter.Usage())
-	s.turn.keep(ctx, s.attempt, contract.TurnFailed)
+	s.turn.keep(ctx, s.attempt, s.answer, contract.TurnFailed)
 	return s.attempt.unwritten(ctx, err)
 }

@@ -52,7 +52,7 @@ func (r *run) withSession(header [][2]string) [][2]string {
 
 // keep makes a fact of what is answered in a session. It comes before the end of the answer reaches the client, so that whoever goes on at once finds it.
 // A failure is only told.
-func (a *attempt) keep(ctx context.Context, kind contract.TurnKind, whole *answer.Chunk, truncated bool) {
+func (a *attempt) keep(ctx context.Context, kind contract.TurnKind, whole *answer.Chunk, out surface.Answer, truncated bool) {
 	r := a.run
 	if errors.Is(context.Cause(ctx), classify.ErrClientGone) {
 		kind = contract.TurnFailed
@@ -72,10 +72,15 @@ func (a *attempt) keep(ctx context.Context, kind contract.TurnKind, whole *answe
 		index = a.held.key.Index
 	}
 	t := contract.Turn{
-		Session: request.SessionID, RequestID: request.ID, Principal: request.Principal, Surface: request.Surface, Messages: []string{string(message)},
+		Session: request.SessionID, RequestID: request.ID, Principal: request.Principal, Surface: request.Surface,
 		Unsaved: request.NoHistory, Model: a.link.Model, Provider: a.link.Channel.Provider, KeyIndex: index, Tokens: a.usage.Total,
 		LatencyMS: time.Since(request.ReceivedAt).Milliseconds(), Truncated: truncated, At: time.Now().UTC(), Kind: kind,
 	}
+	kept := contract.Message{Body: message}
+	if o, ok := out.(surface.Keeping); ok && !truncated {
+		kept.Original = o.Original()
+	}
+	t.Add(kept)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), keepLimit)
 	defer cancel()
 	if err := r.exec.Turns.Keep(ctx, &t); err != nil {
@@ -133,8 +138,8 @@ func (t *transcript) take(chunks []*answer.Chunk) {
 }
 
 // keep keeps what was said.
-func (t *transcript) keep(ctx context.Context, a *attempt, kind contract.TurnKind) {
+func (t *transcript) keep(ctx context.Context, a *attempt, out surface.Answer, kind contract.TurnKind) {
 	if t.said != nil {
-		a.keep(ctx, kind, t.said.Whole(), t.truncated)
+		a.keep(ctx, kind, t.said.Whole(), out, t.truncated)
 	}
 }

@@ -114,7 +114,7 @@ func (o *chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classif
 	take(end.Chunks)
 	a.countUsage(f.Usage())
 	if a.run.inSession() {
-		a.keep(ctx, contract.TurnAnswered, said.Whole(), false)
+		a.keep(ctx, contract.TurnAnswered, said.Whole(), out, false)
 	}
 	events = out.End(events, end)
 	a.store(ctx, storedOf(out))
@@ -174,10 +174,10 @@ func (o *chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) 
 
 // deliverWhole sends a whole answer, which is kept before when it belongs to a session.
 func (a *attempt) deliverWhole(ctx context.Context, out surface.Answer, c *answer.Chunk) classify.Verdict {
-	if a.run.inSession() {
-		a.keep(ctx, contract.TurnAnswered, c, false)
-	}
 	body := out.Whole(c)
+	if a.run.inSession() {
+		a.keep(ctx, contract.TurnAnswered, c, out, false)
+	}
 	a.store(ctx, storedOf(out))
 	return a.deliver(ctx, contentJSON, body)
 }

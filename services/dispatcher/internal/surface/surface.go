@@ -58,11 +58,17 @@ type Answer interface {
 	Whole(c *answer.Chunk) []byte
 }
 
+// Keeping is an Answer that keeps what it passed on of an answer in a session, where the hub does not have all of it.
+type Keeping interface {
+	// Original gives the message as the surface has it, nil when the hub has all that there is of it.
+	Original() []byte
+}
+
 // Disclosure is what a routed answer tells of itself. The zero value leaves the answer to the provider's own words.
 type Disclosure struct {
 	Model   string   // name that the whole answer and every chunk state, with one id for all of them (C-07)
 	Usage   []Member // members of the usage, which there is then in any case
-	Session string   // id, for whole answers; "" = none
+	Session string   // id, for whole answers and for what is kept; "" = none
 	Native  bool     // chunks have the provider's own events in the client's protocol, or its whole answer, which pass as they are but for the model
 	Parts   []byte   // array of what was tried before, for the message of a whole answer; nil for none
 }

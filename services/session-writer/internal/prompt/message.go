@@ -13,6 +13,7 @@ const (
 	roleSystem    = "system" // and developer
 	roleUser      = "user"
 	roleAssistant = "assistant"
+	roleTool      = "tool"
 )
 
 // message is a message with what tells it from others.

@@ -3,6 +3,8 @@
 package prompt
 
 import (
+	"slices"
+
 	"hydrallm/shared/contract"
 	"hydrallm/shared/surface"
 )
@@ -76,7 +78,7 @@ func (r *Request) Assemble(history []Message) Prompt {
 	} else {
 		m.merge(stored, nil)
 	}
-	p := Prompt{Fresh: fresh(r.turns[m.known:])}
+	p := Prompt{Fresh: fresh(r.turns[m.known:], m.known > 0)}
 	if len(history) > 0 {
 		p.Body = r.write(m.out)
 	}
@@ -101,8 +103,9 @@ func (r *Request) stored(history []Message) []message {
 }
 
 // fresh gives what a turn is stored with: the last words of the user and what follows them, or the results of tools (R-304, C-33). What the client says in the
-// name of the model, for it to go on from there, is no part of that.
-func fresh(entries []entry) (list []contract.Message) {
+// name of the model, for it to go on from there, is no part of that. known says that the history has what comes before the entries: then results of tools
+// before the words of the user are those of its calls.
+func fresh(entries []entry, known bool) (list []contract.Message) {
 	end := len(entries)
 	for end > 1 && entries[end-1].role == roleAssistant && !entries[end-1].calls {
 		end--
@@ -113,6 +116,9 @@ func fresh(entries []entry) (list []contract.Message) {
 	}
 	for begin > 0 && entries[begin-1].role == roleUser {
 		begin--
+	}
+	if known && !slices.ContainsFunc(entries[:begin], func(e entry) bool { return e.role != roleTool }) {
+		begin = 0
 	}
 	for _, e := range entries[begin:end] {
 		list = append(list, e.Message)

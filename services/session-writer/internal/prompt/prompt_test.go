@@ -76,6 +76,7 @@ func TestAssemble(t *testing.T) {
 		"one that is unknown":                  {"u1 a1", "u8 a8 u9", "u1 a1 u8 a8 u9", "u9"},
 		"an unanswered question in it":         {"u1 a1", "u1 a1 ulost u2", "u1 a1 ulost u2", "ulost u2"},
 		"a question that stands in both":       {"ucontinue a1", "ucontinue umore", "ucontinue a1 ucontinue umore", "ucontinue umore"},
+		"results and a question":               {"u1 ca", "u1 ca ta u2", "u1 ca ta u2", "ta u2"},
 		"system messages":                      {"u1 a1", "s1 s2 u2", "s1 s2 u1 a1 u2", "u2"},
 		"a developer's":                        {"u1 a1", "d1 u2", "d1 u1 a1 u2", "u2"},
 		"system messages and the transcript":   {"u1 a1", "s1 u1 a1 u2", "s1 u1 a1 u2", "u2"},

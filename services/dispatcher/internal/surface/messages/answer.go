@@ -185,9 +185,6 @@ func (a *Answer) closeBlock(dst []byte) []byte {
 	return append(strconv.AppendInt(dst, int64(a.blocks-1), 10), "}\n\n"...)
 }
 
-// format is that of the entries of reasoning_details which the dialect of Anthropic makes: only their signatures are Anthropic's.
-const format = "anthropic-claude-v1"
-
 // details appends what Anthropic's thinking has beside its text: a signature behind it, or thinking that nobody can read.
 func (a *Answer) details(dst []byte, ch *answer.Choice) []byte {
 	for _, entry := range signedDetails(ch) {
@@ -211,7 +208,7 @@ func signedDetails(ch *answer.Choice) (list []map[string][]byte) {
 	all := rawjson.Get(ch.Delta, "reasoning_details")
 	for span := range rawjson.Elements(all) {
 		entry := rawjson.Given(span.Of(all))
-		if rawjson.Is(entry["format"], format) && (len(answer.Inner(entry["signature"])) > 0 || len(answer.Inner(entry["data"])) > 0) {
+		if rawjson.Is(entry["format"], messages.ThinkingFormat) && (len(answer.Inner(entry["signature"])) > 0 || len(answer.Inner(entry["data"])) > 0) {
 			list = append(list, entry)
 		}
 	}

@@ -17,7 +17,13 @@ type nativeAnswer struct {
 	told    surface.Disclosure
 	stopped bool // message_stop was passed on
 	failed  bool // an error was
+	kept    blocks
 }
+
+var _ surface.Keeping = (*nativeAnswer)(nil)
+
+// Original gives the message with the provider's own blocks.
+func (a *nativeAnswer) Original() []byte { return a.kept.message() }
 
 // ContentType is that of an event stream.
 func (*nativeAnswer) ContentType() string { return "text/event-stream; charset=utf-8" }
@@ -31,18 +37,30 @@ func (a *nativeAnswer) Append(dst []byte, c *answer.Chunk) []byte {
 	}
 	a.failed = a.failed || c.Kind == answer.Problem
 	a.stopped = a.stopped || c.Kind == answer.Done
+	if a.told.Session != "" {
+		a.kept.event(c.Raw)
+	}
 	if a.told.Model != "" && bytes.Contains(c.Raw, messageStart) {
 		return a.appendStart(dst, c.Raw)
 	}
 	return append(dst, c.Raw...)
 }
 
+// dataOf gives the data of an event, which are an object or nothing, with what stands before and behind them.
+func dataOf(raw []byte) (before, data, after []byte) {
+	before, rest, _ := bytes.Cut(raw, []byte("data:"))
+	data, after, _ = bytes.Cut(rest, []byte("\n"))
+	if !rawjson.Valid(data) {
+		return before, []byte("{}"), after
+	}
+	return before, data, after
+}
+
 // appendStart appends the event message_start with the name of the model that the client asked for.
 func (a *nativeAnswer) appendStart(dst, raw []byte) []byte {
-	before, rest, found := bytes.Cut(raw, []byte("data:"))
-	data, after, _ := bytes.Cut(rest, []byte("\n"))
+	before, data, after := dataOf(raw)
 	message := rawjson.Get(data, "message")
-	if !found || !rawjson.Valid(data) || !rawjson.Is(rawjson.Get(data, "type"), "message_start") || rawjson.Get(message, "model") == nil {
+	if !rawjson.Is(rawjson.Get(data, "type"), "message_start") || rawjson.Get(message, "model") == nil {
 		return append(dst, raw...)
 	}
 	data = rawjson.AppendSet(nil, data, "message", rawjson.AppendSet(nil, message, "model", rawjson.AppendString(nil, a.told.Model)))
@@ -71,6 +89,9 @@ func (a *nativeAnswer) Fail(dst []byte, f *fault.Fault) []byte {
 // Whole gives the message of the provider.
 func (a *nativeAnswer) Whole(c *answer.Chunk) []byte {
 	whole := c.Raw
+	if a.told.Session != "" {
+		a.kept.whole(rawjson.Get(whole, "content"))
+	}
 	if a.told.Model != "" {
 		whole = rawjson.AppendSet(nil, whole, "model", rawjson.AppendString(nil, a.told.Model))
 	}
