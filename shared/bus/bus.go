@@ -154,6 +154,9 @@ const flushLimit = 30 * time.Second
 
 // subscribed waits until the server knows the subscriptions of nc. One that is away is told of them when it is back.
 func subscribed(nc *nats.Conn) error {
+	if !nc.IsConnected() { // a flush would wait for it
+		return nil
+	}
 	if err := nc.FlushTimeout(flushLimit); err != nil && nc.IsConnected() {
 		return fmt.Errorf("telling the server of a subscription: %w", err)
 	}
@@ -166,6 +169,9 @@ func (b *Bus) Close(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushLimit)
 	defer cancel()
 	for _, nc := range []*nats.Conn{b.answers, b.nc} {
+		if !nc.IsConnected() { // what is buffered is lost
+			continue
+		}
 		if err := nc.FlushWithContext(ctx); err != nil && nc.IsConnected() {
 			b.log.Warn("flushing a NATS connection", slog.Any("error", err))
 		}

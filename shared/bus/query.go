@@ -90,7 +90,7 @@ func (s *Service) listen(ctx context.Context) error {
 		return fmt.Errorf("adding the instance: %w", err)
 	}
 	// The subscriptions are known to the server before a question can be asked.
-	return s.bus.nc.Flush()
+	return subscribed(s.bus.nc)
 }
 
 // take begins to answer a query. It waits while as many as may be are being answered.
