@@ -73,7 +73,7 @@ func (w *Web) settings() []setting {
 		key("intent", mapping(
 			key("embedding_model", text(&i.EmbeddingModel), "bge-m3:latest", "model for comparing questions").env("EMBEDDING_MODEL"),
 			key("embedding_url", web(&i.EmbeddingURL), "http://localhost:11434", "Ollama server of that model"),
-			key("threshold", number(&i.Threshold, 0, 1), "0.58", "similarity from which on a question counts"),
+			key("threshold", number(&i.Threshold, 1), "0.58", "similarity from which on a question counts"),
 			key("patterns_dir", path(&i.PatternsDir), "", "directory with patterns; empty for the built-in ones"),
 			key("keywords_dir", path(&i.KeywordsDir), "", "directory with learned keywords"),
 		), "", "tells which questions need the web"),

@@ -40,16 +40,16 @@ type priceEntry struct {
 
 func (p *priceEntry) settings() []setting {
 	return []setting{
-		key("input", number(&p.Input, 0, maxPrice), "", "of a million tokens of the prompt").must().not("prompt", "inputcost"),
-		key("output", number(&p.Output, 0, maxPrice), "0", "of a million tokens of the answer").not("completion", "outputcost"),
-		key("cached_input", kind{name: number(nil, 0, maxPrice).name, read: p.readCached}, "",
+		key("input", number(&p.Input, maxPrice), "", "of a million tokens of the prompt").must().not("prompt", "inputcost"),
+		key("output", number(&p.Output, maxPrice), "0", "of a million tokens of the answer").not("completion", "outputcost"),
+		key("cached_input", kind{name: number(nil, maxPrice).name, read: p.readCached}, "",
 			"of a million tokens of the prompt that the provider had in its cache").inherits("that of `input`").not("cachedinputcost", "cacheread"),
 	}
 }
 
 func (p *priceEntry) readCached(n node) {
 	cached := -1.0
-	if number(&cached, 0, maxPrice).read(n); cached >= 0 {
+	if number(&cached, maxPrice).read(n); cached >= 0 {
 		p.cached = &cached
 	}
 }

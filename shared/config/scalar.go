@@ -132,19 +132,19 @@ func limit(p **int) kind {
 	}}
 }
 
-// number is a finite number within bounds.
-func number(p *float64, low, high float64) kind {
-	name := fmt.Sprintf("%g to %g", low, high)
+// number is a finite number from 0 to high.
+func number(p *float64, high float64) kind {
+	name := fmt.Sprintf("0 to %g", high)
 	if high == math.MaxFloat64 {
-		name = fmt.Sprintf("number from %g on", low)
+		name = "number from 0 on"
 	}
 	return kind{name: name, read: func(n node) {
 		f, err := strconv.ParseFloat(n.Value, 64)
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil || math.IsNaN(f) || math.IsInf(f, 0):
 			n.fail("must be a number (got %s)", n.shown())
-		case f < low:
-			n.fail("must not be less than %g (got %s)", low, n.shown())
+		case f < 0:
+			n.fail("must not be less than 0 (got %s)", n.shown())
 		case f > high:
 			n.fail("must not be more than %g (got %s)", high, n.shown())
 		default:

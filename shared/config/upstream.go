@@ -83,7 +83,7 @@ func (u *upstreamEntry) settings() []setting {
 
 func (u *upstreamEntry) readCost(n node) {
 	cost := -1.0
-	if number(&cost, 0, math.MaxFloat64).read(n); cost >= 0 {
+	if number(&cost, math.MaxFloat64).read(n); cost >= 0 {
 		u.Cost = &cost
 	}
 }

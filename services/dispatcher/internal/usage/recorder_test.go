@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -58,7 +58,7 @@ func TestFactsOfTheSameMomentShareAMessage(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 50 {
 			wg.Go(func() {
-				require.NoError(t, r.Record(t.Context(), contract.RequestRecord{RequestID: fmt.Sprint(i), Total: int64(i)}))
+				require.NoError(t, r.Record(t.Context(), contract.RequestRecord{RequestID: strconv.Itoa(i), Total: int64(i)}))
 			})
 		}
 		wg.Wait()
@@ -90,7 +90,7 @@ func TestBeginIsToldSoonAndNotWaitedFor(t *testing.T) {
 		r := usage.NewRecorder(s)
 		for i := range 50 {
 			begun := time.Now()
-			r.Begin(t.Context(), call(fmt.Sprint(i), 1, 1))
+			r.Begin(t.Context(), call(strconv.Itoa(i), 1, 1))
 			require.Zero(t, time.Since(begun))
 			require.LessOrEqual(t, (<-s.told).Sub(begun), 20*time.Millisecond)
 		}
@@ -155,7 +155,7 @@ func TestLargeBatchesAreSeveralMessages(t *testing.T) {
 		const n = 400
 		name := strings.Repeat("\x01", contract.MaxName)
 		for i := range n {
-			u := call(fmt.Sprint(i), 1, 1)
+			u := call(strconv.Itoa(i), 1, 1)
 			u.Model = name
 			r.Begin(t.Context(), u)
 		}
