@@ -75,7 +75,7 @@ type Stats struct {
 }
 
 // ProviderUsage sums the requests for one model at one provider. Count includes requests that failed; the provider is empty when none was
-// tried. Tokens and cost are those of all upstream calls, also of those that failed.
+// tried. Tokens are those of the calls that ended the requests, costs those of all calls, also of those that failed before.
 type ProviderUsage struct {
 	Provider   string   `db:"provider" json:"provider"`
 	Model      string   `db:"model" json:"model"`

@@ -63,6 +63,13 @@ func TestCallsKeepEveryField(t *testing.T) {
 	})
 }
 
+// spent is the sum of what calls cost, by the daily sums.
+func spent(t *testing.T, s *Store) (nanos int64) {
+	t.Helper()
+	require.NoError(t, s.read.GetContext(t.Context(), &nanos, `SELECT CAST(COALESCE(SUM(cost_nanos), 0) AS BIGINT) FROM daily_usage`))
+	return nanos
+}
+
 // begun is the fact of the nth call of a delivery, before it is made.
 func begun(rid string, delivery uint64, n int) contract.RequestRecord {
 	u := usage(rid)
@@ -95,25 +102,25 @@ func handedBack(rid string, delivery uint64) contract.RequestRecord {
 }
 
 // R-550, R-552: whatever facts of a request come, in whatever order and how often, each call is there once, with the best that is known of it, and its
-// tokens count once.
+// cost counts once.
 func TestCallsInAnyOrder(t *testing.T) {
 	t.Parallel()
 	noCall := begun("r", 1, 1)
 	noCall.Attempts = []contract.Attempt{{Delivery: 1, Ordinal: 1, Outcome: contract.CallNone}}
 	tests := map[string]struct {
-		facts  []contract.RequestRecord
-		want   []string
-		tokens int64
+		facts []contract.RequestRecord
+		want  []string
+		nanos int64
 	}{
-		"a call":                           {[]contract.RequestRecord{begun("r", 1, 1), ended("r", 1, 1)}, []string{"1.1 u1 success"}, 10},
-		"two calls":                        {[]contract.RequestRecord{begun("r", 1, 1), begun("r", 1, 2), ended("r", 1, 2)}, []string{"1.1 u1 failed", "1.2 u2 success"}, 10},
+		"a call":                           {[]contract.RequestRecord{begun("r", 1, 1), ended("r", 1, 1)}, []string{"1.1 u1 success"}, 5},
+		"two calls":                        {[]contract.RequestRecord{begun("r", 1, 1), begun("r", 1, 2), ended("r", 1, 2)}, []string{"1.1 u1 failed", "1.2 u2 success"}, 5},
 		"a call that goes on":              {[]contract.RequestRecord{begun("r", 1, 1)}, []string{"1.1 u1 begun"}, 0},
-		"the worker died":                  {[]contract.RequestRecord{begun("r", 1, 1), ended("r", 2, 1, 1)}, []string{"1.1 u1 lost", "2.1 u1 success"}, 10},
-		"the worker died before its fact":  {[]contract.RequestRecord{ended("r", 2, 1, 1)}, []string{"1.1  lost", "2.1 u1 success"}, 10},
-		"two workers died":                 {[]contract.RequestRecord{begun("r", 3, 1), ended("r", 5, 1, 1, 3)}, []string{"1.1  lost", "3.1 u1 lost", "5.1 u1 success"}, 10},
-		"a worker passed for dead":         {[]contract.RequestRecord{begun("r", 1, 1), ended("r", 1, 1), ended("r", 2, 1, 1)}, []string{"1.1 u1 success", "2.1 u1 success"}, 20},
-		"it was handed back":               {[]contract.RequestRecord{begun("r", 1, 1), handedBack("r", 1), ended("r", 2, 1, 1)}, []string{"1.1 u1 cancelled", "2.1 u1 success"}, 13},
-		"it was handed back without calls": {[]contract.RequestRecord{noCall, ended("r", 2, 1, 1)}, []string{"1.1  none", "2.1 u1 success"}, 10},
+		"the worker died":                  {[]contract.RequestRecord{begun("r", 1, 1), ended("r", 2, 1, 1)}, []string{"1.1 u1 lost", "2.1 u1 success"}, 5},
+		"the worker died before its fact":  {[]contract.RequestRecord{ended("r", 2, 1, 1)}, []string{"1.1  lost", "2.1 u1 success"}, 5},
+		"two workers died":                 {[]contract.RequestRecord{begun("r", 3, 1), ended("r", 5, 1, 1, 3)}, []string{"1.1  lost", "3.1 u1 lost", "5.1 u1 success"}, 5},
+		"a worker passed for dead":         {[]contract.RequestRecord{begun("r", 1, 1), ended("r", 1, 1), ended("r", 2, 1, 1)}, []string{"1.1 u1 success", "2.1 u1 success"}, 10},
+		"it was handed back":               {[]contract.RequestRecord{begun("r", 1, 1), handedBack("r", 1), ended("r", 2, 1, 1)}, []string{"1.1 u1 cancelled", "2.1 u1 success"}, 6},
+		"it was handed back without calls": {[]contract.RequestRecord{noCall, ended("r", 2, 1, 1)}, []string{"1.1  none", "2.1 u1 success"}, 5},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +136,7 @@ func TestCallsInAnyOrder(t *testing.T) {
 						require.NoError(t, err)
 					}
 					require.Equal(t, tt.want, outcomes(t, s, rid), order)
-					require.Equal(t, int64(i+1)*tt.tokens, statsOf(t, s).TotalTokens, order)
+					require.Equal(t, int64(i+1)*tt.nanos, spent(t, s), order)
 				}
 				together := slices.Clone(tt.facts)
 				for i := range together {
@@ -199,14 +206,14 @@ func TestOverdueCallsAreLost(t *testing.T) {
 		require.Equal(t, int64(1), lose(25*time.Hour), "whatever a fact says")
 		require.Zero(t, lose(1000*time.Hour))
 		require.Equal(t, int64(3), statsOf(t, s).LostCalls)
-		require.Equal(t, int64(10), statsOf(t, s).TotalTokens)
+		require.Equal(t, int64(5), spent(t, s))
 
 		record(begun("r", 1, 1))
 		require.Equal(t, []string{"1.1 u1 lost"}, outcomes(t, s, "r"), "that it began is nothing new")
 		record(ended("r", 1, 1))
 		record(ended("r", 1, 1))
 		require.Equal(t, []string{"1.1 u1 success"}, outcomes(t, s, "r"))
-		require.Equal(t, int64(20), statsOf(t, s).TotalTokens)
+		require.Equal(t, int64(10), spent(t, s))
 		require.Equal(t, int64(2), statsOf(t, s).LostCalls)
 		require.Zero(t, lose(1000*time.Hour))
 	})
@@ -239,7 +246,7 @@ func TestWritersOfCallsAgree(t *testing.T) {
 		}
 		wg.Wait()
 		stats := statsOf(t, s)
-		require.Equal(t, int64(10*n), stats.TotalTokens)
+		require.Equal(t, int64(5*n), spent(t, s))
 		require.Equal(t, int64(n), stats.TotalRequests)
 		require.Zero(t, stats.LostCalls)
 		require.Equal(t, n, countRows(t, s, "attempts"))

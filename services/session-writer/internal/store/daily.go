@@ -24,7 +24,7 @@ type daySum struct {
 	requests, errors          int64
 }
 
-// daySums are what a transaction adds: the tokens and costs of calls, and the numbers of requests.
+// daySums are what a transaction adds: requests with their tokens, and the costs of calls.
 type daySums map[dayKey]*daySum
 
 func (d daySums) of(key dayKey) *daySum {
@@ -37,7 +37,7 @@ func (d daySums) of(key dayKey) *daySum {
 }
 
 // addRequest counts a request for the model that answered, whatever name it was asked for under. One that nobody answered counts for the provider
-// that was tried last, under the name that was asked for.
+// that was tried last, under the name that was asked for. Its tokens are those of its last call: those of a failed one are not added to them (STR-15).
 func (d daySums) addRequest(r *usageRow) {
 	key := dayKey{r.at.UTC().Format(dayLayout), r.Provider, r.Model, r.Principal}
 	if n := len(r.Attempts); key.provider == "" && n > 0 {
@@ -46,6 +46,9 @@ func (d daySums) addRequest(r *usageRow) {
 		key.model = r.UpstreamModel
 	}
 	sum := d.of(key)
+	sum.prompt += r.Prompt
+	sum.completion += r.Completion
+	sum.total += r.Total
 	sum.requests++
 	if strings.HasPrefix(r.Status, "error") {
 		sum.errors++
@@ -54,19 +57,14 @@ func (d daySums) addRequest(r *usageRow) {
 
 // addAttempt adds what an upstream call cost, whatever became of it.
 func (d daySums) addAttempt(a *attemptRow) {
-	if a.Prompt == 0 && a.Completion == 0 && a.Total == 0 && a.CostNanos == nil {
+	if a.CostNanos == nil {
 		return
 	}
 	sum := d.of(dayKey{a.at.UTC().Format(dayLayout), a.Provider, a.Model, a.principal})
-	sum.prompt += a.Prompt
-	sum.completion += a.Completion
-	sum.total += a.Total
-	if a.CostNanos != nil {
-		if sum.cost == nil {
-			sum.cost = new(int64)
-		}
-		*sum.cost += *a.CostNanos
+	if sum.cost == nil {
+		sum.cost = new(int64)
 	}
+	*sum.cost += *a.CostNanos
 }
 
 const (
