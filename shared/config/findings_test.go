@@ -60,6 +60,8 @@ var errorCases = map[string]struct {
 	"price without a figure":   {"providers: [{id: p, url: http://h}]\nupstreams: [{id: u, provider: p, model: m, price: {output: 1}}]", []string{`2: upstreams[0].price.input: is missing`}},
 	"price is a number":        {"providers: [{id: p, url: http://h}]\nupstreams: [{id: u, provider: p, model: m, price: 1}]", []string{`2: upstreams[0].price: must be a mapping (got a single value)`}},
 	"dear cached input":        {"providers: [{id: p, url: http://h}]\nupstreams: [{id: u, provider: p, model: m, price: {input: 1, cached_input: 1e7}}]", []string{`2: upstreams[0].price.cached_input: must not be more than 1e+06 (got "1e7")`}},
+	"completions of a word":    {"providers: [{id: p, url: http://h}]\nupstreams: [{id: u, provider: p, model: m, completions: nativ}]", []string{`2: upstreams[0].completions: must be one of chat, native (got "nativ"): did you mean native?`}},
+	"completions of a dialect": {"providers: [{id: p, url: http://h, dialect: anthropic}]\nupstreams: [{id: u, provider: p, model: m, completions: native}]", []string{`2: upstreams[0].completions: provider "p" has the dialect anthropic, which has no such route`}},
 	"negative cost":            {"providers: [{id: p, url: http://h}]\nupstreams: [{id: u, provider: p, model: m, cost: -1}]", []string{`2: upstreams[0].cost: must not be less than 0 (got "-1")`}},
 	"endless cost":             {"providers: [{id: p, url: http://h}]\nupstreams: [{id: u, provider: p, model: m, cost: .inf}]", []string{`2: upstreams[0].cost: must be a number (got ".inf")`}},
 	"threshold above one":      {"web: {intent: {threshold: 1.5}}", []string{`1: web.intent.threshold: must not be more than 1 (got "1.5")`}},

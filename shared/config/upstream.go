@@ -21,7 +21,17 @@ type Upstream struct {
 	Defaults  json.RawMessage // the same, of members that the client may set itself
 	Cost      *float64        // relative price, nil = not given (R-191)
 	Price     *Price          // nil = not given (R-555)
+
+	completions string // how requests to Completions are served: one of the words below
 }
+
+const (
+	completionsChat   = "chat"   // through Chat Completions
+	completionsNative = "native" // as they are: the provider has the route
+)
+
+// NativeCompletions says whether requests to Completions go to the same route of the provider, as they are (R-656).
+func (u Upstream) NativeCompletions() bool { return u.completions == completionsNative }
 
 // ThinkTags says what happens to <think> blocks (R-220).
 type ThinkTags string
@@ -71,6 +81,8 @@ func (u *upstreamEntry) settings() []setting {
 			"Calls of the same model of the provider under other names count too").
 			not("concurrency", "maxparallel", "parallel"),
 		key("think_tags", thinkTags(&u.ThinkTags), "null", "null: that of the provider. `off` wins over the provider's"),
+		key("completions", oneOf(&u.completions, completionsChat, completionsNative), "chat", "what becomes of requests to `/v1/completions`. `chat`: the prompt is "+
+			"what the user says. `native`: they go to the same route of the provider as they are, with `suffix`, `echo` and all else").not("textcompletions"),
 		key("patch", patch(&u.Patch), "{}", "merged after the provider's, see [patches](#patches)"),
 		key("defaults", defaults(&u.Defaults), "{}", "win over the provider's, see [defaults](#defaults)"),
 		key("cost", kind{name: "number from 0 on, or null", read: u.readCost}, "null", "relative price, which orders upstreams where no list does. "+
@@ -93,6 +105,9 @@ func (doc *document) addUpstream(u *upstreamEntry) {
 	p, known := doc.Provider(u.Provider)
 	if !known && u.Provider != "" {
 		doc.fail(u.path+".provider", "there is no provider %q%s", short(u.Provider), suggestion(u.Provider, sortedKeys(doc.providerAt))) // C-12
+	}
+	if known && u.NativeCompletions() && !Dialects[p.Dialect].Passes {
+		doc.fail(u.path+".completions", "provider %q has the dialect %s, which has no such route", short(u.Provider), p.Dialect)
 	}
 	u.Limit = p.Limit
 	if u.limit != nil {

@@ -165,7 +165,7 @@ func (r *completionScan) badPrompt() {
 // demand finds what a chat model can't do. It is refused rather than left out: an editor would put text without a sense for what follows into a file.
 func (r *completionScan) demand() *RequestError {
 	only := func(param, what string) *RequestError {
-		return &RequestError{Param: param, Code: CodeInvalidValue, Message: what + " That takes an upstream that has this protocol itself."}
+		return &RequestError{Param: param, Code: CodeInvalidValue, Message: what + " That takes an upstream with 'completions: native' in the configuration."}
 	}
 	switch {
 	case !r.history.IsZero() && !r.suffix:

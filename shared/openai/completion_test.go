@@ -48,7 +48,7 @@ func TestCompletionDemands(t *testing.T) {
 		require.NoError(t, err, body)
 		require.NotNil(t, r.Demand, body)
 		require.Equal(t, param, r.Demand.Param, body)
-		require.Contains(t, r.Demand.Message, "upstream")
+		require.Contains(t, r.Demand.Message, "completions: native")
 		require.Equal(t, body, string(r.AppendUpstream(nil, Rewrite{})))
 	}
 	r, err := ScanCompletion([]byte(`{"session_id":"s","model":"m","prompt":[1, 2],"echo":true}`))

@@ -15,6 +15,9 @@ func (o *chat) bypass(l *link) dialect.Bypass {
 		return nil
 	}
 	d, ok := l.Channel.Dialect.(dialect.Bypass)
+	if ok && d.Surface() == o.envelope.Surface && d.Surface() == contract.SurfaceCompletions {
+		return d // whose words are the hub's, so that patches are merged into the request as it is
+	}
 	patch := l.Patch
 	if l.Plain != nil { // what the gateway asks for by itself, the protocol has anyway
 		patch = l.Plain

@@ -70,11 +70,6 @@ func (o *chat) fits(l *link) *openai.RequestError {
 	if o.bypass(l) != nil {
 		return nil
 	}
-	if r, ok := o.request.(surface.Demanding); ok {
-		if bad := r.Demand(); bad != nil {
-			return bad
-		}
-	}
 	if o.hub != nil {
 		return nil
 	}
@@ -104,6 +99,9 @@ func (o *chat) media() (content, accept string) {
 func (o *chat) choices() int {
 	if o.hub != nil {
 		return o.hub.Choices
+	}
+	if r, ok := o.request.(interface{ Choices() int }); ok {
+		return r.Choices()
 	}
 	return 1
 }

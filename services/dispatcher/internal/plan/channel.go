@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 
+	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/config"
@@ -20,6 +21,9 @@ func configured(cfg Config, limited limits) (map[string]*execute.Chain, error) {
 		c := channel(p)
 		c.ID, c.Circuit, c.Agent, c.Limit, c.Think, c.Pool = u.ID, u.ID, "", u.Limit, think(u.ThinkTags), cfg.Pools[p.ID]
 		c.Dialect = cfg.Dialect(p, false)
+		if u.NativeCompletions() {
+			c.Dialect = dialect.TextCompletions{Dialect: c.Dialect}
+		}
 		channels[u.ID] = c
 	}
 	all := map[string]*execute.Chain{}

@@ -30,17 +30,11 @@ type Request interface {
 	Answer(d Disclosure) Answer
 }
 
-// Demanding is a Request that may be one that only a provider of its own protocol can serve.
-type Demanding interface {
-	// Demand says why; nil when others can serve it.
-	Demand() *openai.RequestError
-}
-
 // Native is a Request that a provider which speaks the same protocol may get as it is.
 type Native interface {
 	Request
 
-	// AppendNative appends the body for such a provider. Of the rewrite, only the model and the front are used.
+	// AppendNative appends the body for such a provider. Of the rewrite, only that is used which is said in words of the protocol.
 	AppendNative(dst []byte, w openai.Rewrite) []byte
 }
 

@@ -29,8 +29,10 @@ providers:
 upstreams:
   - {id: fails, provider: mock, model: unavailable}
   - {id: answers, provider: mock, model: mock}
+  - {id: native, provider: mock, model: mock, completions: native}
 models:
   - {name: m, upstreams: [fails, answers]}
+  - {name: fim, upstreams: [fails, native]}
   - {name: omni-moderation-latest, upstreams: [answers]}
 routing: {final_fallback: "", aliases: {}}
 `, mock.Addr())))
@@ -95,7 +97,7 @@ func TestOpenAISDKPassthrough(t *testing.T) {
 	require.Contains(t, refused.Message, "add it to 'models' in the configuration")
 }
 
-// R-655, R-657: Completions through the official client, streamed and not, in front of a chat model.
+// R-655 to R-657: Completions through the official client, streamed and not, in front of a chat model and of one that has the protocol itself.
 func TestOpenAISDKCompletions(t *testing.T) {
 	t.Parallel()
 	x := startMock(t)
@@ -129,4 +131,11 @@ func TestOpenAISDKCompletions(t *testing.T) {
 	require.ErrorAs(t, err, &refused)
 	require.Equal(t, http.StatusBadRequest, refused.StatusCode)
 	require.Equal(t, "suffix", refused.Param)
+
+	ask.Model, ask.Prompt = "fim", openai.CompletionNewParamsPromptUnion{OfArrayOfStrings: []string{"def f(", "def g("}}
+	ask.StreamOptions = openai.ChatCompletionStreamOptionsParam{}
+	filled, err := c.Completions.New(t.Context(), ask)
+	require.NoError(t, err)
+	require.Len(t, filled.Choices, 2)
+	require.Equal(t, `between "def g(" and "end"`, filled.Choices[1].Text)
 }

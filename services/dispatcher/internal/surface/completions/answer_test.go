@@ -69,23 +69,52 @@ func TestWhole(t *testing.T) {
 		`"usage":{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0,"gateway_provider":"p"},"session_id":"s"}`, string(r.Answer(told).Whole(c)))
 }
 
-// R-656: a request with a demand is read all the same, for whoever can serve it.
+// R-656: a request with a demand has no form in the hub, and goes as it is.
 func TestDemand(t *testing.T) {
 	t.Parallel()
 	s := completions.Surface{}
-	for body, choices := range map[string]int{`{"prompt":["a","b"],"n":2,"stream":true}`: 4, `{"prompt":[1,2],"stream":true}`: 1, `{"prompt":"a","suffix":"b","stream":true}`: 1} {
+	for body, choices := range map[string]int{`{"prompt":["a","b"],"n":2,"stream":true}`: 4, `{"prompt":[1, 2],"stream":true}`: 1, `{"prompt":"a","suffix":"b","stream":true}`: 1} {
 		r, err := s.Read(&contract.Request{}, []byte(body))
 		require.NoError(t, err)
-		require.NotNil(t, r.(surface.Demanding).Demand()) //nolint:forcetypeassert // the test is about this
-		hub, err := r.Chat()
-		require.NoError(t, err)
-		require.Equal(t, choices, hub.Choices)
-		require.True(t, hub.Stream)
+		_, err = r.Chat()
+		require.ErrorAs(t, err, new(*openai.RequestError))
+		counted, ok := r.(interface{ Choices() int })
+		require.True(t, ok)
+		require.Equal(t, choices, counted.Choices())
+		native, ok := r.(surface.Native)
+		require.True(t, ok)
+		require.Equal(t, body, string(native.AppendNative(nil, openai.Rewrite{Front: []byte(`{"role":"system"}`)})))
 	}
 	r, err := s.Read(&contract.Request{}, []byte(`{"prompt":"a"}`))
 	require.NoError(t, err)
-	require.Nil(t, r.(surface.Demanding).Demand()) //nolint:forcetypeassert // the test is about this
+	_, err = r.Chat()
+	require.NoError(t, err)
+	r, err = s.Read(&contract.Request{}, []byte(`{"messages":[{"role":"user","content":"a"}]}`))
+	require.NoError(t, err)
+	_, ok := r.(surface.Native)
+	require.False(t, ok, "there is no place for a history")
 	_, err = s.Read(&contract.Request{}, []byte(`{}`))
 	require.ErrorAs(t, err, new(*openai.RequestError))
 	require.NotNil(t, s.Errors())
+}
+
+// R-656: a provider's own events pass as they are, with an end in any case.
+func TestNative(t *testing.T) {
+	t.Parallel()
+	r, err := completions.Surface{}.Read(&contract.Request{}, []byte(`{"prompt":"a"}`))
+	require.NoError(t, err)
+	event := &answer.Chunk{Kind: answer.Piece, Raw: []byte("data: {\"x\":1.0}\n\n"), Of: contract.SurfaceCompletions}
+	a := r.Answer(surface.Disclosure{Native: true})
+	require.Contains(t, a.ContentType(), "text/event-stream")
+	require.Equal(t, "data: {\"x\":1.0}\n\n", string(a.Append(nil, event)))
+	require.Empty(t, a.Append(nil, &answer.Chunk{}))
+	require.Equal(t, openai.Done, string(a.End(nil, stream.End{})))
+	require.Equal(t, "data: [DONE]\n\n", string(a.Append(nil, &answer.Chunk{Kind: answer.Done, Raw: []byte("data: [DONE]\n\n"), Of: contract.SurfaceCompletions})))
+	require.Empty(t, a.End(nil, stream.End{}))
+	require.Contains(t, string(a.Fail(nil, fault.New(fault.Failed, "no"))), `"error"`)
+	a.Append(nil, &answer.Chunk{Kind: answer.Problem, Raw: []byte("data: {\"error\":1}\n\n"), Of: contract.SurfaceCompletions})
+	require.Empty(t, a.Fail(nil, fault.New(fault.Failed, "no")))
+	whole := &answer.Chunk{Raw: []byte(`{"choices":[ ]}`)}
+	require.Equal(t, `{"choices":[ ]}`, string(a.Whole(whole)))
+	require.Equal(t, `{"choices":[ ],"session_id":"s"}`, string(r.Answer(surface.Disclosure{Native: true, Session: "s"}).Whole(whole)))
 }

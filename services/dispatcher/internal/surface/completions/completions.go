@@ -15,22 +15,22 @@ type Surface struct{}
 
 var _ surface.Surface = Surface{}
 
-// Read says a request in Chat Completions. One that only a provider of this protocol can serve is in the hub as far as answers depend on it.
+// Read says a request in Chat Completions, unless only a provider of this protocol can serve it.
 func (Surface) Read(_ *contract.Request, body []byte) (surface.Request, error) {
 	scan, err := openai.ScanCompletion(body)
 	if err != nil {
 		return nil, err
 	}
-	if scan.Demand != nil {
-		hub := *scan.Request
-		hub.Choices *= max(len(scan.Prompts), 1)
-		return &Request{completion: scan, chat: &hub}, nil
+	r := &Request{scan: scan}
+	if scan.Demand == nil {
+		if r.chat, err = openai.ScanRequest(scan.Chat()); err != nil {
+			return nil, err
+		}
 	}
-	hub, err := openai.ScanRequest(scan.Chat())
-	if err != nil {
-		return nil, err
+	if !scan.History.IsZero() {
+		return r, nil
 	}
-	return &Request{completion: scan, chat: hub}, nil
+	return nativeRequest{r}, nil
 }
 
 // Errors writes errors in OpenAI's form.
@@ -38,19 +38,36 @@ func (Surface) Errors() shared.Errors { return chat.Errors{} }
 
 // Request is a request of a client.
 type Request struct {
-	completion *openai.CompletionRequest
-	chat       *openai.Request
+	scan *openai.CompletionRequest
+	chat *openai.Request // nil when only a provider of this protocol can serve it
 }
 
-var _ surface.Demanding = (*Request)(nil)
-
 // Chat is the request in the hub.
-func (r *Request) Chat() (*openai.Request, error) { return r.chat, nil }
+func (r *Request) Chat() (*openai.Request, error) {
+	if r.chat == nil {
+		return nil, r.scan.Demand
+	}
+	return r.chat, nil
+}
 
-// Demand says why only a provider of this protocol can serve the request; nil when others can.
-func (r *Request) Demand() *openai.RequestError { return r.completion.Demand }
+// Choices is how many answers the client wants: for each prompt as many as it says.
+func (r *Request) Choices() int { return r.scan.Choices * max(len(r.scan.Prompts), 1) }
 
 // Answer begins an answer.
 func (r *Request) Answer(d surface.Disclosure) surface.Answer {
-	return NewAnswer(d, r.chat.IncludeUsage)
+	if d.Native {
+		return &nativeAnswer{told: d}
+	}
+	return NewAnswer(d, r.scan.IncludeUsage)
+}
+
+// nativeRequest is one that a provider which has this protocol may get as it is: without the history of a session, for which there is no place in it.
+type nativeRequest struct{ *Request }
+
+var _ surface.Native = nativeRequest{}
+
+// AppendNative appends the body for such a provider, with all of the rewrite but its front: the protocol has the words of the hub.
+func (r nativeRequest) AppendNative(dst []byte, w openai.Rewrite) []byte {
+	w.Front = nil
+	return r.scan.AppendUpstream(dst, w)
 }
