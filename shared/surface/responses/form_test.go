@@ -41,7 +41,7 @@ func TestMessages(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, list, 4)
 	require.Equal(t, []bool{false, false, false, true}, []bool{list[0].Within, list[1].Within, list[2].Within, list[3].Within})
-	require.Equal(t, `[{"role":"assistant","content":"x"},{"type":"custom_tool_call","call_id":"1","name":"f","input":"z"}]`, string(list[1].Original))
+	require.Equal(t, `[{"type":"reasoning","id":"r"},{"role":"assistant","content":"x"},{"type":"custom_tool_call","call_id":"1","name":"f","input":"z"}]`, string(list[1].Original))
 	same := form.WithMessages(body, list)
 	require.Equal(t, chatOf(t, string(body)), chatOf(t, string(same)))
 	require.Contains(t, string(same), `"user":"me"`)

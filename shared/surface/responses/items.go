@@ -227,12 +227,22 @@ func pair(items []item) {
 
 // join makes messages of the items.
 func (r *reader) join(items []item) {
+	lastUser := -1
+	for i := range items {
+		if items[i].kind == kindMessage && rawjson.Is(items[i].role, "user") {
+			lastUser = i
+		}
+	}
 	for i := 0; i < len(items); {
 		it := &items[i]
 		at := index("input", i)
 		switch {
 		case it.group > 0:
-			i = r.joinGroup(items, i)
+			i = r.joinGroup(items, i, i > lastUser)
+			continue
+		case it.silent():
+			r.think(it)
+			i++
 			continue
 		case it.kind == kindMessage:
 			c := r.readContent(it.content, at+".content")
@@ -245,24 +255,52 @@ func (r *reader) join(items []item) {
 		case it.kind == kindResult && !it.taken:
 			r.strayResult(it, at)
 		}
+		r.thought = thought{}
 		i++
 	}
 }
 
-// joinGroup makes a message of the text and the calls that follow it, and messages of the results of those. It gives the index behind the group.
-func (r *reader) joinGroup(items []item, first int) (next int) {
+// thought is what stands before an item in items of reasoning.
+type thought struct {
+	items [][]byte
+	texts [][]byte // inner parts of strings
+}
+
+// think notes what an item of reasoning says, in the clear.
+func (r *reader) think(it *item) {
+	if !rawjson.Is(it.typ, "reasoning") {
+		return
+	}
+	r.thought.items = append(r.thought.items, it.raw)
+	for _, name := range []string{"summary", "content"} {
+		parts := rawjson.Get(it.raw, name)
+		for span := range rawjson.Elements(parts) {
+			if text := rawjson.Get(span.Of(parts), "text"); len(text) > len(`""`) && text[0] == '"' {
+				r.thought.texts = append(r.thought.texts, text[1:len(text)-1])
+			}
+		}
+	}
+}
+
+// joinGroup makes a message of the text and the calls that follow it, and messages of the results of those. It gives the index behind the group. What a model
+// thought goes back to it while it works with tools, since the user's last words (inLoop): some refuse to go on without.
+func (r *reader) joinGroup(items []item, first int, inLoop bool) (next int) {
 	group, calls := items[first].group, []*item(nil)
 	m := message{body: []byte(`{"role":"assistant","content":`)}
 	text := false
+	var thoughts content
 	for next = first; next < len(items); next++ {
 		it := &items[next]
 		if it.silent() {
+			r.think(it)
 			continue
 		}
 		if it.group != group {
 			break
 		}
-		m.items = append(m.items, it.raw)
+		m.items = append(append(m.items, r.thought.items...), it.raw)
+		thoughts.texts = append(thoughts.texts, r.thought.texts...)
+		r.thought = thought{}
 		if it.kind == kindCall {
 			calls = append(calls, it)
 			continue
@@ -283,6 +321,9 @@ func (r *reader) joinGroup(items []item, first int) (next int) {
 			m.body = r.appendCall(m.body, c, ids[i])
 		}
 		m.body = append(m.body, ']')
+		if inLoop && len(thoughts.texts) > 0 {
+			m.body = thoughts.appendText(append(m.body, `,"reasoning_content":`...))
+		}
 	}
 	m.body = append(m.body, '}')
 	r.messages = append(r.messages, m)

@@ -82,8 +82,9 @@ func Read(body []byte) (*Request, error) {
 // reader is a Request while it is being read. The first error is kept.
 type reader struct {
 	Request
-	body []byte
-	err  *openai.RequestError
+	body    []byte
+	thought thought // before the item at hand
+	err     *openai.RequestError
 }
 
 func (r *reader) fail(code, param, format string, args ...any) {

@@ -124,6 +124,44 @@ func TestCallsAndResults(t *testing.T) {
 	}
 }
 
+// R-609: what a model thought goes back to it while it works with tools, and no longer.
+func TestThoughts(t *testing.T) {
+	t.Parallel()
+	reasoning := func(text string) string {
+		return `{"type":"reasoning","id":"r","summary":[{"type":"summary_text","text":"` + text + `"}],"encrypted_content":"e"}`
+	}
+	call := func(id string) string {
+		return `{"type":"function_call","call_id":"` + id + `","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"` + id + `","output":"x"}`
+	}
+	const user = `{"role":"user","content":"q"}`
+	for name, tt := range map[string]struct {
+		input string
+		want  []string // thoughts of the messages of the model
+	}{
+		"in the loop":         {user + "," + reasoning("a") + "," + call("1") + "," + reasoning("b") + "," + call("2"), []string{"a", "b"}},
+		"two at once":         {user + "," + reasoning("a") + "," + reasoning("b") + "," + call("1"), []string{`a\n\nb`}},
+		"with text between":   {user + "," + reasoning("a") + `,{"role":"assistant","content":"t"},` + reasoning("b") + "," + call("1"), []string{`a\n\nb`}},
+		"the loop is over":    {user + "," + reasoning("a") + "," + call("1") + "," + user, []string{""}},
+		"before a text":       {user + "," + reasoning("a") + `,{"role":"assistant","content":"t"}`, []string{""}},
+		"of somebody else":    {user + "," + reasoning("a") + "," + user + "," + call("1"), []string{""}},
+		"encrypted":           {user + `,{"type":"reasoning","summary":[],"encrypted_content":"e"},` + call("1"), []string{""}},
+		"as reasoning texts":  {user + `,{"type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"a"}]},` + call("1"), []string{"a"}},
+		"behind the last one": {user + "," + call("1") + "," + reasoning("a"), []string{""}},
+	} {
+		body := `{"input":[` + tt.input + `]}`
+		chat := chatOf(t, body)
+		require.NotContains(t, chat, `"e"`, name)
+		var got []string
+		messages := rawjson.Get([]byte(chat), "messages")
+		for span := range rawjson.Elements(messages) {
+			if m := span.Of(messages); rawjson.Is(rawjson.Get(m, "role"), "assistant") {
+				got = append(got, strings.Trim(string(rawjson.Get(m, "reasoning_content")), `"`))
+			}
+		}
+		require.Equal(t, tt.want, got, name)
+	}
+}
+
 // R-601: what a tool gives may be parts, of which images go to the user, or any JSON.
 func TestResults(t *testing.T) {
 	t.Parallel()

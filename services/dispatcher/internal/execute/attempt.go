@@ -35,6 +35,7 @@ type attempt struct {
 	status  int              // HTTP status of the upstream
 	omitted int              // images that were left out of the request
 	effort  bool             // the request says how much the model shall think
+	thought bool             // it holds what was thought before, in the gateway's words
 	settled bool             // slot, permit and key were given back
 	sent    sent
 }
@@ -78,14 +79,19 @@ func (a *attempt) lighten(v classify.Verdict) bool {
 	case l.Plain != nil && v.Names("stream_options", "include_usage"):
 		l.Patch, l.Plain = l.Plain, nil
 		plan.Refuses(l.Channel.Provider)
-	case a.effort && !l.NoEffort && (!a.run.pinned() || a.run.job.Request.Surface == contract.SurfaceMessages) && v.Names("reasoning_effort", "reasoning effort", "thinking"):
+	case a.effort && !l.NoEffort && (!a.run.pinned() || a.foreign()) && v.Names("reasoning_effort", "reasoning effort", "thinking"):
 		l.NoEffort = true
 		plan.Lacks(l.Channel.Provider, l.Model, contract.FeatureThinking)
+	case a.thought && !l.NoThought && v.Names("reasoning_content"):
+		l.NoThought = true
 	default:
 		return false
 	}
 	return true
 }
+
+// foreign says that the client speaks another protocol than the hub's, so that it does not choose the words in which its request goes on.
+func (a *attempt) foreign() bool { return a.run.job.Request.Surface != contract.SurfaceChat }
 
 // brake is how long the upstream states that it takes no calls, if that is all that its failure says: it then opens a circuit for no longer
 //
@@ -169,6 +175,13 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 		body = rawjson.AppendDelete(nil, body, "reasoning_effort")
 	} else {
 		a.effort = rawjson.Get(body, "reasoning_effort") != nil
+	}
+	if a.foreign() {
+		if a.link.NoThought || !a.routed() && compat.RefusesThoughts(c.Vendor) { // for routed requests the dialect knows
+			body, _ = compat.WithoutThoughts(body)
+		} else {
+			a.thought = compat.HasThoughts(body)
+		}
 	}
 	header := c.Header.Clone()
 	if header == nil {

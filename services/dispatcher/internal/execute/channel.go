@@ -49,6 +49,7 @@ type Link struct {
 	Large      bool // serves requests that are too large for others (C-26)
 	NoImages   bool // it is known to take no images: they are replaced by a text (C-25)
 	NoEffort   bool // it is known not to think: reasoning_effort is left out
+	NoThought  bool // it refuses to be told what was thought before
 	Counted    bool // another name of the model has a limit, for which the calls of this one count
 	LastResort bool // the last resort: it has no breaker, and may be called when the hop budget is used up
 }
