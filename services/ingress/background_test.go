@@ -128,6 +128,7 @@ func TestBackgroundResponseIsPolled(t *testing.T) {
 	require.True(t, r.Get("background").Bool())
 	require.Equal(t, "b", r.Get("metadata.a").Str)
 	require.JSONEq(t, r.Raw, other.polled(id).Raw)
+	require.Equal(t, http.StatusOK, other.do(http.MethodHead, pathResponses+"/"+id+"?stream=true", nil).StatusCode, "it ends without a body")
 
 	proceed, got := make(chan struct{}), make(chan *bus.Work, 1)
 	g.answer(topology.Dispatcher, func(ctx context.Context, r *reply) {

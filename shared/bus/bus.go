@@ -56,8 +56,9 @@ type Bus struct {
 
 	maxInline int // largest body that travels inside a message
 
-	facts   atomic.Pointer[jetstream.Stream] // nil until it is needed
-	control control
+	facts      atomic.Pointer[jetstream.Stream] // nil until it is needed
+	recordings atomic.Pointer[jetstream.Stream] // the same
+	control    control
 }
 
 // Room for headers beside a body in one message.

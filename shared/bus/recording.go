@@ -112,7 +112,7 @@ func (b *Bus) recorded(ctx context.Context, rid string, get func(context.Context
 	err = b.persist(ctx, func() error {
 		ctx, cancel := context.WithTimeoutCause(ctx, openLimit, errNoAck)
 		defer cancel()
-		s, err := b.js.Stream(ctx, subject.RecordingsStream)
+		s, err := b.openOnce(ctx, &b.recordings, subject.RecordingsStream)
 		if err == nil {
 			m, err = get(ctx, s)
 		}
@@ -228,7 +228,7 @@ func (b *Bus) ForgetRecorded(ctx context.Context, rid string) error {
 	if err := b.CancelRecorded(ctx, rid); err != nil {
 		return err
 	}
-	s, err := b.js.Stream(ctx, subject.RecordingsStream)
+	s, err := b.openOnce(ctx, &b.recordings, subject.RecordingsStream)
 	if err == nil {
 		err = s.Purge(ctx, jetstream.WithPurgeSubject(subject.Recording(rid)))
 	}

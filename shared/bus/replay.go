@@ -24,7 +24,7 @@ type Replay struct {
 }
 
 const (
-	replayAhead    = 64 // messages
+	replayAhead    = 512 << 10 // bytes
 	replayInactive = 30 * time.Second
 	closeLimit     = 2 * time.Second
 )
@@ -102,7 +102,7 @@ func (p *Replay) open(ctx context.Context) error {
 	}
 	p.consumer, p.count = cons.CachedInfo().Name, 0
 	p.messages, err = cons.Messages(
-		jetstream.PullMaxMessages(replayAhead), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
+		jetstream.PullMaxBytes(replayAhead), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
 		return fmt.Errorf("reading a recording: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -54,13 +55,18 @@ func (b *Bus) PurgeFacts(ctx context.Context, subj string) error {
 
 // factsStream opens the stream once.
 func (b *Bus) factsStream(ctx context.Context) (jetstream.Stream, error) {
-	if s := b.facts.Load(); s != nil {
+	return b.openOnce(ctx, &b.facts, subject.FactsStream)
+}
+
+// openOnce gives a stream that may have been opened before.
+func (b *Bus) openOnce(ctx context.Context, opened *atomic.Pointer[jetstream.Stream], name string) (jetstream.Stream, error) {
+	if s := opened.Load(); s != nil {
 		return *s, nil
 	}
-	s, err := b.js.Stream(ctx, subject.FactsStream)
+	s, err := b.js.Stream(ctx, name)
 	if err != nil {
-		return nil, fmt.Errorf("opening the stream of facts: %w", err)
+		return nil, fmt.Errorf("opening stream %s: %w", name, err)
 	}
-	b.facts.Store(&s)
+	opened.Store(&s)
 	return s, nil
 }

@@ -28,16 +28,27 @@ func (r *Request) AppendEcho(dst []byte) []byte {
 	return dst
 }
 
+// maxQueued bounds a queued response, which travels as one message. Above it, it does not repeat what the client asked for.
+const maxQueued = 1 << 20
+
 // Queued gives the response to a request in the background as it is before anything has come. The error is an *openai.RequestError.
 func Queued(envelope *contract.Request, body []byte) ([]byte, error) {
 	r, err := Read(body)
 	if err != nil {
 		return nil, err
 	}
+	queued := r.queued(envelope)
+	if len(queued) > maxQueued {
+		queued = (&Request{Model: r.Model}).queued(envelope)
+	}
+	return queued, nil
+}
+
+func (r *Request) queued(envelope *contract.Request) []byte {
 	dst := append(append(make([]byte, 0, 1024), `{"id":"`...), contract.ResponseID(envelope.ID)...)
 	dst = strconv.AppendInt(append(dst, `","object":"response","created_at":`...), envelope.ReceivedAt.Unix(), 10)
 	dst = append(dst, `,"status":"queued","completed_at":null,"background":true,"error":null,"incomplete_details":null,"model":`...)
 	dst = append(rawjson.AppendString(dst, r.Model), `,"output":[]`...)
 	dst = strconv.AppendBool(append(r.AppendEcho(dst), `,"store":`...), envelope.Store)
-	return append(dst, `,"usage":null}`...), nil
+	return append(dst, `,"usage":null}`...)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
@@ -134,4 +135,20 @@ func FuzzPlayer(f *testing.F) {
 		require.Equal(t, string(a.Response()), string(b.Response()))
 		require.True(t, gjson.ValidBytes(a.Response()))
 	})
+}
+
+// R-634: a queued response says what was asked for, unless that is too much for one message.
+func TestQueued(t *testing.T) {
+	t.Parallel()
+	envelope := &contract.Request{ID: "r", Store: true, ReceivedAt: time.Unix(7, 0)}
+	got, err := responses.Queued(envelope, []byte(`{"model":"m","input":"hi","background":true,"instructions":"be brief","previous_response_id":"resp_p"}`))
+	require.NoError(t, err)
+	require.JSONEq(t, `{"id":"resp_r","status":"queued","created_at":7,"background":true,"model":"m","instructions":"be brief","previous_response_id":"resp_p","store":true}`,
+		gjson.GetBytes(got, "{id,status,created_at,background,model,instructions,previous_response_id,store}").Raw)
+	got, err = responses.Queued(envelope, []byte(`{"model":"m","input":"hi","instructions":"`+strings.Repeat("x", 9<<20)+`"}`))
+	require.NoError(t, err)
+	require.Less(t, len(got), 4096)
+	require.Equal(t, "null", gjson.GetBytes(got, "instructions").Raw)
+	_, err = responses.Queued(envelope, []byte(`{"input":5}`))
+	require.Error(t, err)
 }

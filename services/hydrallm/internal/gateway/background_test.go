@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/responses"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
@@ -70,4 +72,51 @@ func TestBackgroundResponseTakesAllStages(t *testing.T) {
 		_, items := x.do(t, http.MethodGet, "/v1/responses/"+id+"/input_items", "")
 		require.True(t, strings.Contains(items, "q0") || strings.Contains(items, "q2"), items)
 	}
+}
+
+// the official SDK polls a response in the background, takes its stream up again, and cancels it.
+func TestSDKInBackground(t *testing.T) {
+	t.Parallel()
+	x := start(t)
+	x.a.Queue(fakellm.Stream("one ", "two"), fakellm.Stream("one ", "two").First(2, fakellm.Hang))
+	c := x.sdk(t)
+	ask := responses.ResponseNewParams{
+		Model: "m", Background: openai.Bool(true), Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("hi")},
+	}
+	r, err := c.Responses.New(t.Context(), ask)
+	require.NoError(t, err)
+	require.Equal(t, responses.ResponseStatusQueued, r.Status)
+	require.True(t, r.Background)
+	await.True(t, func() bool {
+		r, err = c.Responses.Get(t.Context(), r.ID, responses.ResponseGetParams{})
+		require.NoError(t, err)
+		return r.Status == responses.ResponseStatusCompleted
+	})
+	require.Equal(t, "one two", r.OutputText())
+	for after := range int64(4) {
+		q := responses.ResponseGetParams{}
+		if after > 0 {
+			q.StartingAfter = openai.Int(after - 1)
+		}
+		stream, next := c.Responses.GetStreaming(t.Context(), r.ID, q), after
+		for stream.Next() {
+			require.Equal(t, next, stream.Current().SequenceNumber)
+			next++
+		}
+		require.NoError(t, stream.Err())
+		require.Greater(t, next, int64(8))
+		require.NoError(t, stream.Close())
+	}
+	r, err = c.Responses.New(t.Context(), ask)
+	require.NoError(t, err)
+	for range 2 {
+		r, err = c.Responses.Cancel(t.Context(), r.ID)
+		require.NoError(t, err)
+		require.Equal(t, responses.ResponseStatusCancelled, r.Status)
+	}
+	require.NoError(t, c.Responses.Delete(t.Context(), r.ID))
+	resp, err := http.Head(x.url + "/v1/responses/" + r.ID + "?stream=true") //nolint:noctx // the client has no limit
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusNotFound, resp.StatusCode)
 }

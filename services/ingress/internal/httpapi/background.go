@@ -93,7 +93,7 @@ func recordingFault(err error) error {
 
 // showRecorded shows a response in the background as it is now, or streams it.
 func (a *API) showRecorded(x *exchange, rec *bus.Recording) error {
-	if streamed, _ := strconv.ParseBool(string(x.QueryArgs().Peek("stream"))); streamed {
+	if x.wantsStream() {
 		return a.streamRecorded(x, rec)
 	}
 	response, err := a.recordedResponse(rec)
@@ -103,6 +103,27 @@ func (a *API) showRecorded(x *exchange, rec *bus.Recording) error {
 	x.json(fasthttp.StatusOK, nil)
 	a.whole(x, [][]byte{response}, len(response))
 	return nil
+}
+
+// wantsStream says whether a client asks for the stream of a response: in the query, or, as OpenAI's SDK for Go does, in the body of its GET. Without a
+// stream there is no place to begin at.
+func (x *exchange) wantsStream() bool {
+	args := x.QueryArgs()
+	switch {
+	case args.Has("stream"):
+		streamed, _ := strconv.ParseBool(string(args.Peek("stream")))
+		return streamed
+	case args.Has("starting_after"):
+		return true
+	case x.Request.Header.ContentLength() <= 0:
+		return false
+	}
+	body, err := upload.Read(x.RequestCtx, smallBody)
+	if err != nil {
+		return false // what follows says what is wrong with the request
+	}
+	defer upload.Release(body)
+	return rawjson.Valid(body) && body[0] == '{' && string(rawjson.Get(body, "stream")) == "true"
 }
 
 // recordedResponse gives a response as it is now.

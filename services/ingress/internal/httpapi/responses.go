@@ -59,7 +59,7 @@ func (a *API) storedResponse(x *exchange, _ *operation) error {
 	case deletes:
 		return pass(x, query.DeleteResponse, id)
 	}
-	if streamed, _ := strconv.ParseBool(string(x.QueryArgs().Peek("stream"))); streamed {
+	if x.wantsStream() {
 		if _, err := query.GetResponse.AskRaw(a.Queries(), a.Bus, id); err != nil {
 			return err
 		}
