@@ -96,7 +96,7 @@ func (c *NATS) settings() []setting {
 		key("credentials", path(&c.Credentials), "", "credentials file for a secured server"),
 		key("store_dir", path(&c.StoreDir), "data/nats", "directory of the embedded server"),
 		key("replicas", integer(&c.Replicas, 1, 5), "1", "copies of streams and buckets; above 1 needs a cluster"),
-		key("work_storage", workStorage, "memory", "where the stream of requests is kept"),
+		key("work_storage", workStorage, "memory", "where the stream of requests is kept, and in a cluster also the state that passes: what dispatchers know, slots, dialogues"),
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -129,15 +131,15 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 	return []jetstream.KeyValueConfig{
 		{
 			Bucket: subject.StateBucket, Description: "what each dispatcher knows: keys by tier, circuits, slots",
-			Storage: jetstream.MemoryStorage, TTL: stateTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+			Storage: c.passing(), TTL: stateTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.SlotsBucket, Description: "leases of concurrency slots",
-			Storage: jetstream.MemoryStorage, TTL: slotsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+			Storage: c.passing(), TTL: slotsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.DialogueBucket, Description: "ids of dialogues for session headers",
-			Storage: jetstream.MemoryStorage, TTL: dialogueTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+			Storage: c.passing(), TTL: dialogueTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.CatalogBucket, Description: "discovered models",
@@ -166,10 +168,19 @@ func (c Config) Bodies() jetstream.ObjectStoreConfig {
 	}
 }
 
+// passing is where values are kept that live for seconds or hours. In a cluster they go where the requests are: once all its servers have ended, what is
+// in memory has no leader before every one of them is back, what is on disk has one when most are.
+func (c Config) passing() jetstream.StorageType {
+	if c.WorkOnDisk && c.replicas() > 1 {
+		return jetstream.FileStorage
+	}
+	return jetstream.MemoryStorage
+}
+
 func (c Config) replicas() int { return max(1, c.Replicas) }
 
-// requestLimit bounds one request to the server: while a cluster has no leader it may never be answered.
-const requestLimit = 2 * time.Second
+// changeLimit bounds the creation of something. When it takes longer, the next try finds it.
+const changeLimit = 5 * time.Second
 
 // asset is something that the server keeps in a stream.
 type asset struct {
@@ -205,22 +216,34 @@ func (c Config) assets(js jetstream.JetStream) []asset {
 	}})
 }
 
-// Ensure creates or updates everything on the server behind js. Several services may do it at the same time. What can't be brought to the
-// wanted state is logged as drift and left as it is, as long as it exists; what can't be created is an error. It does not go on when the
-// server does not answer in time.
+// Ensure creates or updates everything on the server behind js, all at the same time, so that it takes as long as the slowest needs. Several services
+// may do it at once. What can't be brought to the wanted state is logged as drift and left as it is, as long as it exists; what can't be created is an
+// error. The error is ErrNoAnswer, among others, when something has nobody who answers for it, after some seconds.
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.Logger) error {
-	var errs []error
-	consumers := cfg.Consumers()
-	for _, a := range cfg.assets(js) {
-		err := a.ensure(ctx, js, log)
-		for _, c := range consumers[a.name] {
-			if err == nil {
-				err = ensureConsumer(ctx, js, a.name, c, log)
+	list, consumers := cfg.assets(js), cfg.Consumers()
+	errs := make([]error, len(list))
+	var preparing sync.WaitGroup
+	for i, a := range list {
+		preparing.Go(func() {
+			if errs[i] = a.ensure(ctx, js, log); errs[i] == nil {
+				errs[i] = ensureConsumers(ctx, js, a.name, consumers[a.name], log)
 			}
+		})
+	}
+	preparing.Wait()
+	return sumUp(list, errs)
+}
+
+// sumUp joins the errors, in one line those that say nothing but that nobody answered.
+func sumUp(list []asset, errs []error) error {
+	var silent []string
+	for i, err := range errs {
+		if errors.Is(err, ErrNoAnswer) {
+			silent, errs[i] = append(silent, list[i].name), nil
 		}
-		if errs = append(errs, err); unanswered(err) {
-			break
-		}
+	}
+	if len(silent) > 0 {
+		errs = append(errs, fmt.Errorf("%w for %s", ErrNoAnswer, strings.Join(silent, ", ")))
 	}
 	return errors.Join(errs...)
 }
@@ -228,78 +251,86 @@ func Ensure(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.L
 func (a asset) ensure(ctx context.Context, js jetstream.JetStream, log *slog.Logger) error {
 	// What matches is left alone: an update is not free, and the server is not at its best while several services update at once.
 	there, same, err := a.compare(ctx, js)
-	if same || unanswered(err) {
+	if same || err != nil {
 		return err
 	}
-	err = limited(ctx, a.create)
-	if err != nil && !unanswered(err) && !there { // another service may have been faster
+	err = change(ctx, a.create)
+	if err != nil && !there { // another service may have been faster
 		there, same, _ = a.compare(ctx, js)
 	}
 	switch {
 	case err == nil || same:
 		return nil
-	case there && !unanswered(err):
-		drift(log, a.kind, a.name, err)
-		return nil
+	case errors.Is(err, ErrNoAnswer), !there:
+		return fmt.Errorf("creating %s %s: %w", a.kind, a.name, err)
 	}
-	return fmt.Errorf("creating %s %s: %w", a.kind, a.name, err)
+	drift(log, a.kind, a.name, err)
+	return nil
 }
 
 // compare tells whether the asset is there, and there as it is wanted.
 func (a asset) compare(ctx context.Context, js jetstream.JetStream) (there, same bool, err error) {
-	var have jetstream.StreamConfig
-	err = limited(ctx, func(ctx context.Context) error {
-		s, err := js.Stream(ctx, a.stream.Name)
-		if err == nil {
-			have = s.CachedInfo().Config
-		}
-		return err
-	})
-	if err != nil {
+	info, err := StreamInfo(ctx, js.Conn(), a.stream.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		return false, false, nil
+	case err != nil:
 		return false, false, fmt.Errorf("looking for %s %s: %w", a.kind, a.name, err)
 	}
-	want := a.stream
+	have, want := info.Config, a.stream
 	return true, have.Storage == want.Storage && have.Retention == want.Retention && have.Discard == want.Discard && have.MaxBytes == want.MaxBytes &&
 		have.MaxAge == want.MaxAge && have.Replicas == want.Replicas && have.Description == want.Description &&
 		(len(want.Subjects) == 0 || slices.Equal(have.Subjects, want.Subjects)) && (want.Duplicates == 0 || have.Duplicates == want.Duplicates), nil
 }
 
+func ensureConsumers(ctx context.Context, js jetstream.JetStream, stream string, list []jetstream.ConsumerConfig, log *slog.Logger) error {
+	errs := make([]error, len(list))
+	var preparing sync.WaitGroup
+	for i, want := range list {
+		preparing.Go(func() { errs[i] = ensureConsumer(ctx, js, stream, want, log) })
+	}
+	preparing.Wait()
+	return errors.Join(errs...)
+}
+
 func ensureConsumer(ctx context.Context, js jetstream.JetStream, stream string, want jetstream.ConsumerConfig, log *slog.Logger) error {
-	there, same := false, false
-	err := limited(ctx, func(ctx context.Context) error {
-		c, err := js.Consumer(ctx, stream, want.Durable)
-		if err == nil {
-			have := c.CachedInfo().Config
-			there, same = true, have.FilterSubject == want.FilterSubject && slices.Equal(have.FilterSubjects, want.FilterSubjects) &&
-				have.AckWait == want.AckWait && have.MaxAckPending == want.MaxAckPending && have.MaxDeliver == want.MaxDeliver &&
-				have.Replicas == want.Replicas && have.MemoryStorage == want.MemoryStorage && (want.MaxWaiting == 0 || have.MaxWaiting == want.MaxWaiting)
-		}
+	info, err := ConsumerInfo(ctx, js.Conn(), stream, want.Durable)
+	there := err == nil
+	switch {
+	case there && matches(want, info.Config):
+		return nil
+	case !there && !errors.Is(err, jetstream.ErrConsumerNotFound):
+		return fmt.Errorf("looking for consumer %s of %s: %w", want.Durable, stream, err)
+	}
+	err = change(ctx, func(ctx context.Context) error {
+		_, err := js.CreateOrUpdateConsumer(ctx, stream, want)
 		return err
 	})
-	if !same && !unanswered(err) {
-		err = limited(ctx, func(ctx context.Context) error {
-			_, err := js.CreateOrUpdateConsumer(ctx, stream, want)
-			return err
-		})
-	}
-	if err != nil && there && !unanswered(err) {
-		drift(log, "consumer", want.Durable, err)
+	switch {
+	case err == nil:
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, ErrNoAnswer), !there:
 		return fmt.Errorf("creating consumer %s of %s: %w", want.Durable, stream, err)
 	}
+	drift(log, "consumer", want.Durable, err)
 	return nil
 }
 
-func limited(ctx context.Context, request func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, requestLimit)
-	defer cancel()
-	return request(ctx)
+func matches(want, have jetstream.ConsumerConfig) bool {
+	return have.FilterSubject == want.FilterSubject && slices.Equal(have.FilterSubjects, want.FilterSubjects) &&
+		have.AckWait == want.AckWait && have.MaxAckPending == want.MaxAckPending && have.MaxDeliver == want.MaxDeliver &&
+		have.Replicas == want.Replicas && have.MemoryStorage == want.MemoryStorage && (want.MaxWaiting == 0 || have.MaxWaiting == want.MaxWaiting)
 }
 
-func unanswered(err error) bool {
-	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
+// change makes a request that changes something, which must not be repeated before it is known what became of it.
+func change(ctx context.Context, request func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, changeLimit)
+	defer cancel()
+	err := request(ctx)
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("%w: %w", ErrNoAnswer, err)
+	}
+	return err
 }
 
 // Final says whether Ensure would give the same error again, whatever happens to the server meanwhile.
@@ -309,24 +340,28 @@ func Final(err error) bool {
 	return ok && api.ErrorCode == replicasNotSupported
 }
 
-// Look says whether something is missing on the server behind js. It costs two requests.
+// Look says whether something is missing on the server behind js, or the stream of requests does not work. It costs two requests.
 func Look(ctx context.Context, js jetstream.JetStream, cfg Config) error {
-	names := js.StreamNames(ctx)
+	if _, err := StreamInfo(ctx, js.Conn(), subject.WorkStream); err != nil { // a list does not tell whether a stream works
+		return err
+	}
 	missing := map[string]bool{}
 	for _, a := range cfg.assets(js) {
 		missing[a.stream.Name] = true
 	}
+	names := js.StreamNames(ctx)
 	for name := range names.Name() {
 		delete(missing, name)
 	}
-	if err := names.Err(); err != nil {
+	err := names.Err()
+	if ctx.Err() != nil {
+		err, missing = nil, nil // a cluster elects who knows the list, and works meanwhile
+	}
+	if err != nil {
 		return fmt.Errorf("listing streams: %w", err)
 	}
 	if len(missing) > 0 {
 		return fmt.Errorf("streams are missing: %v", slices.Sorted(maps.Keys(missing)))
-	}
-	if _, err := js.Stream(ctx, subject.WorkStream); err != nil { // a list does not tell whether a stream works
-		return fmt.Errorf("asking stream %s: %w", subject.WorkStream, err)
 	}
 	return nil
 }
