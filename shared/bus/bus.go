@@ -123,16 +123,16 @@ func (b *Bus) ensure(ctx context.Context) (now time.Time, err error) {
 	if err := b.answers.FlushWithContext(ctx); err != nil {
 		return now, fmt.Errorf("waiting for the connection for answers: %w", err)
 	}
-	work, err := b.js.Stream(ctx, subject.WorkStream)
+	work, err := topology.StreamInfo(ctx, b.nc, subject.WorkStream)
 	if err != nil {
-		return now, fmt.Errorf("asking stream %s: %w", subject.WorkStream, err)
+		return now, err
 	}
 	if b.bodies == nil {
 		if b.bodies, err = b.js.ObjectStore(ctx, subject.BodiesBucket); err != nil {
 			return now, fmt.Errorf("opening the body store: %w", err)
 		}
 	}
-	return work.CachedInfo().TimeStamp, nil
+	return work.TimeStamp, nil
 }
 
 // look tells whether the server still is in the wanted state.

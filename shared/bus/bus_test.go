@@ -47,9 +47,9 @@ func request(id string, slip ...contract.Stage) *contract.Request {
 }
 
 // letRun is the owner of every request: redeliveries may run.
-func letRun(t *testing.T, b *bus.Bus) {
-	t.Helper()
-	bustest.Own(t, b, "i1", bustest.Owner{})
+func letRun(tb testing.TB, b *bus.Bus) {
+	tb.Helper()
+	bustest.Own(tb, b, "i1", bustest.Owner{})
 }
 
 // Delivery rule 1: the next message is stored before this one is acknowledged, and the body survives byte for byte.

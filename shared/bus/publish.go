@@ -25,7 +25,7 @@ const (
 // Pauses between two tries.
 const (
 	firstStorePause = 50 * time.Millisecond
-	lastStorePause  = time.Second
+	lastStorePause  = 250 * time.Millisecond
 )
 
 var errNoAck = errors.New("server does not acknowledge in time")
@@ -51,6 +51,7 @@ func (b *Bus) storeAt(ctx context.Context, msg *nats.Msg) (sequence uint64, err 
 }
 
 func (b *Bus) storeOnce(ctx context.Context, msg *nats.Msg, wait time.Duration) (sequence uint64, err error) {
+	epoch := b.session.next()
 	future, err := b.js.PublishMsgAsync(msg, jetstream.WithRetryAttempts(0))
 	if err != nil {
 		return 0, err
@@ -63,6 +64,8 @@ func (b *Bus) storeOnce(ctx context.Context, msg *nats.Msg, wait time.Duration) 
 	case err := <-future.Err():
 		return 0, err
 	case <-timeout.C:
+		return 0, errNoAck
+	case <-epoch: // who had it may be gone
 		return 0, errNoAck
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
@@ -101,13 +104,14 @@ func (b *Bus) persist(ctx context.Context, try func() error) error {
 const (
 	jsErrStreamFull jetstream.ErrorCode = 10077 // it refuses by size, or its store fails
 	jsErrNotLeader  jetstream.ErrorCode = 10009
+	jsErrInProcess  jetstream.ErrorCode = 10158 // it stores the message just now, from an earlier try; soon it counts as a duplicate, which is no error
 )
 
 // passing says whether err is the state of the server, which will be another one soon.
 func passing(err error) bool {
 	if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil {
 		code := api.APIError().ErrorCode
-		return code == jsErrNotLeader || api.APIError().Code == http.StatusServiceUnavailable && code != jsErrStreamFull
+		return code == jsErrNotLeader || code == jsErrInProcess || api.APIError().Code == http.StatusServiceUnavailable && code != jsErrStreamFull
 	}
 	return slices.ContainsFunc(passingErrors, func(passing error) bool { return errors.Is(err, passing) })
 }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,33 +11,48 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+
+	"hydrallm/shared/topology"
 )
 
 const (
 	pullExpiry    = 10 * time.Second
-	pullHeartbeat = 2 * time.Second // two missing ones: the server that had the consumer is gone
-	openLimit     = 2 * time.Second
+	pullHeartbeat = 2 * time.Second        // two missing ones: the server that had the consumer is gone
+	openLimit     = 2 * time.Second        // of the first tries
+	openTries     = 3                      // with that limit
+	createTry     = 500 * time.Millisecond // until the creation of a consumer is asked for again
 	reopenPause   = 250 * time.Millisecond
-	catchUpLimit  = 15 * time.Second // the rest may have expired before it was sent
+	maxPatience   = 3 // times that a limit is doubled: on a busy machine everything takes longer
 )
 
 // puller keeps messages of a JetStream consumer coming, whatever happens to the consumer, to its stream or to the server.
 type puller struct {
 	bus   *Bus
-	name  string               // for the log
-	ahead int                  // messages that are fetched ahead
-	take  func(*message) error // gets the messages; an error means trouble with the consumer
+	name  string // for the log
+	ahead int    // messages that are fetched ahead
 
-	// open finds or creates the consumer. The channel is closed when the messages that were there have been taken.
-	open func(context.Context) (cons jetstream.Consumer, caughtUp <-chan struct{}, err error)
+	open func(context.Context) (*source, error)
 
-	// anew has it start over after each trouble, with another consumer; no message of an earlier one comes then. Without it a consumer is used as
-	// long as it is there, and what it had fetched is still taken afterwards, beside the messages of the next one.
+	// anew has it start over after each trouble, with another consumer. Without it a consumer is used as long as it is there.
 	anew bool
 
 	first  chan struct{} // closed when it works for the first time
+	failed int           // tries to open in a row
+	stalls int           // in a row
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+}
+
+// source is a consumer that was opened, and what becomes of its messages. What it had fetched may still be taken when the next one is open.
+type source struct {
+	cons     jetstream.Consumer
+	take     func(*message) error // gets the messages; an error means trouble with the consumer
+	caughtUp <-chan struct{}      // closed when the messages that were there have been taken
+
+	// check finds out whether the consumer misses something, which it can while it gives signs of life. It is called at once, after each poke, and at
+	// times, which is a tick. nil: there is no need.
+	check func(ctx context.Context, tick bool) error
+	poke  <-chan struct{}
 }
 
 // pullDurable makes a puller of a durable consumer of the topology.
@@ -45,14 +61,31 @@ func (b *Bus) pullDurable(stream, consumer string, ahead int, take func(*message
 	close(caughtUp)
 	return &puller{
 		bus: b, name: consumer, ahead: ahead,
-		take: func(m *message) error { take(m); return nil },
-		open: func(ctx context.Context) (jetstream.Consumer, <-chan struct{}, error) {
+		open: func(ctx context.Context) (*source, error) {
+			if _, err := topology.ConsumerInfo(ctx, b.nc, stream, consumer); err != nil { // it is asked until it has a leader
+				return nil, fmt.Errorf("opening consumer %s: %w", consumer, err)
+			}
 			cons, err := b.js.Consumer(ctx, stream, consumer)
 			if err != nil {
-				return nil, nil, fmt.Errorf("opening consumer %s: %w", consumer, err)
+				return nil, fmt.Errorf("opening consumer %s: %w", consumer, err)
 			}
-			return cons, caughtUp, nil
+			return &source{cons: cons, take: func(m *message) error { take(m); return nil }, caughtUp: caughtUp}, nil
 		},
+	}
+}
+
+// createConsumer makes a consumer for one reader. It asks more than once while there is no answer: a request from before an election is never answered.
+// The name makes all of them the same consumer.
+func (b *Bus) createConsumer(ctx context.Context, stream string, cfg jetstream.ConsumerConfig) (cons jetstream.Consumer, err error) {
+	cfg.Name = rand.Text()
+	for {
+		try, cancel := context.WithTimeout(ctx, createTry)
+		cons, err = b.js.CreateConsumer(try, stream, cfg)
+		again := err != nil && try.Err() != nil && ctx.Err() == nil
+		cancel()
+		if !again {
+			return cons, err
+		}
 	}
 }
 
@@ -71,7 +104,7 @@ func (p *puller) start(ctx context.Context) error {
 	}
 }
 
-// stop ends the pulling. What was fetched is still taken when the connection is up, unless it starts over anew.
+// stop ends the pulling. What was fetched from a durable consumer is still taken when the connection is up.
 func (p *puller) stop() {
 	p.cancel()
 	p.wg.Wait()
@@ -90,6 +123,7 @@ func (p *puller) run(ctx context.Context) {
 		told = false
 	}
 	for {
+		epoch := p.bus.session.next()
 		err := p.round(ctx, works)
 		if ctx.Err() != nil {
 			return
@@ -97,12 +131,16 @@ func (p *puller) run(ctx context.Context) {
 		if err == nil {
 			continue // a new epoch
 		}
+		if errors.Is(err, errStalled) {
+			p.stalls++
+		}
 		if !told {
 			p.bus.log.Warn("NATS delivers nothing", slog.String("consumer", p.name), slog.Any("error", err))
 		}
 		told = true
 		select {
 		case <-time.After(reopenPause):
+		case <-epoch:
 		case <-ctx.Done():
 			return
 		}
@@ -111,24 +149,26 @@ func (p *puller) run(ctx context.Context) {
 
 // round pulls from one consumer until that has an end. works is called when all is well with it; the error says what is not.
 func (p *puller) round(ctx context.Context, works func()) error {
-	epoch, losses := p.bus.session.next(), p.bus.session.lossCount() // before opening, so that what comes is of this epoch or a later one
-	cons, caughtUp, err := p.opened(ctx)
+	begun := p.bus.session.now() // before opening, so that what comes is of this time or a later one
+	src, err := p.opened(ctx)
 	if err != nil {
-		p.bus.session.doubt()
+		if p.bus.online() && !errors.Is(err, topology.ErrNoAnswer) && !errors.Is(err, context.DeadlineExceeded) { // an election is no sign that something is missing
+			p.bus.session.doubt()
+		}
 		return err
 	}
 	trouble := make(chan error, 1)
-	cc, err := cons.Consume(
+	cc, err := src.cons.Consume(
 		func(msg jetstream.Msg) {
 			m := &message{Msg: msg, bus: p.bus}
-			m.losses.Store(losses)
-			if err := p.take(m); err != nil {
+			m.losses.Store(begun.losses)
+			if err := src.take(m); err != nil {
 				report(trouble, err)
 			}
 		},
 		jetstream.PullMaxMessages(p.ahead), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
 		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if p.anew || isGone(err) { // else it pulls again by itself
+			if p.anew || isGone(err) || errors.Is(err, jetstream.ErrNoHeartbeat) { // else it pulls again by itself
 				report(trouble, err)
 			}
 		}))
@@ -136,34 +176,70 @@ func (p *puller) round(ctx context.Context, works func()) error {
 		return fmt.Errorf("pulling: %w", err)
 	}
 	defer p.end(cc)
-	late := time.NewTimer(catchUpLimit)
-	defer late.Stop()
+	if src.check != nil {
+		defer p.keepChecking(ctx, src, trouble)()
+	}
+	caughtUp, epoch := src.caughtUp, begun.epoch
 	for {
 		select {
 		case <-caughtUp:
 			caughtUp = nil
-			late.Stop()
+			p.stalls = 0
 			p.bus.session.drip(-1)
 			defer p.bus.session.drip(+1)
 			works()
-		case <-late.C:
-			return errLate
 		case err := <-trouble:
+			if !p.anew && errors.Is(err, jetstream.ErrNoHeartbeat) {
+				return nil // a new leader of the consumer does not know of the pull
+			}
 			return err
 		case <-cc.Closed():
 			return errEnded
 		case <-epoch:
-			return nil
+			now := p.bus.session.now()
+			if now.losses != begun.losses || p.anew && now.breaks != begun.breaks {
+				return nil
+			}
+			epoch = now.epoch // it was opened since; to end a pull costs time, because what is sent for it just then is lost until it is sent again
 		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-var (
-	errEnded = errors.New("consumer has ended")
-	errLate  = errors.New("messages that were there do not come")
-)
+// keepChecking looks whether src misses something. Stalls in a row make it more patient.
+func (p *puller) keepChecking(ctx context.Context, src *source, trouble chan<- error) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	every := checkEvery << min(p.stalls, maxPatience)
+	var checking sync.WaitGroup
+	checking.Go(func() {
+		ticker := time.NewTicker(every)
+		defer ticker.Stop()
+		for tick := false; ; {
+			err := src.check(ctx, tick)
+			if ctx.Err() != nil {
+				return
+			}
+			if err != nil {
+				report(trouble, err)
+			}
+			select {
+			case <-src.poke:
+				tick = false
+			case <-ticker.C:
+				tick = true
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return func() {
+		cancel()
+		checking.Wait()
+	}
+}
+
+var errEnded = errors.New("consumer has ended")
 
 // isGone says whether err, of a consumer, means that it is not there.
 func isGone(err error) bool {
@@ -177,10 +253,17 @@ func report(trouble chan<- error, err error) {
 	}
 }
 
-func (p *puller) opened(ctx context.Context) (jetstream.Consumer, <-chan struct{}, error) {
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
+// opened opens. Failures in a row make it more patient, but not soon: the server may have given the consumer to a node that has died.
+func (p *puller) opened(ctx context.Context) (*source, error) {
+	ctx, cancel := context.WithTimeout(ctx, openLimit<<min(max(p.failed-openTries, 0), maxPatience))
 	defer cancel()
-	return p.open(ctx)
+	src, err := p.open(ctx)
+	if err != nil {
+		p.failed++
+		return nil, err
+	}
+	p.failed = 0
+	return src, nil
 }
 
 func (p *puller) end(cc jetstream.ConsumeContext) {

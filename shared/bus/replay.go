@@ -71,7 +71,7 @@ func (p *Replay) next(ctx context.Context) (r Recorded, err error) {
 			return r, err
 		}
 	}
-	m, err := p.messages.Next(jetstream.NextContext(ctx))
+	m, err := p.receive(ctx)
 	if err != nil {
 		return r, fmt.Errorf("reading a recording: %w", err)
 	}
@@ -90,10 +90,28 @@ func (p *Replay) next(ctx context.Context) (r Recorded, err error) {
 	return r, nil
 }
 
+// receive waits for a message. It looks now and then whether there is one that does not come.
+func (p *Replay) receive(ctx context.Context) (jetstream.Msg, error) {
+	var s stall
+	for {
+		wait, cancel := context.WithTimeout(ctx, checkEvery)
+		m, err := p.messages.Next(jetstream.NextContext(wait))
+		over := err != nil && wait.Err() != nil && ctx.Err() == nil
+		cancel()
+		if !over {
+			return m, err
+		}
+		missing, _, err := p.bus.misses(ctx, subject.RecordingsStream, subject.Recording(p.rid), p.after)
+		if err == nil && s.judge(p.after, missing) {
+			return nil, errStalled
+		}
+	}
+}
+
 func (p *Replay) open(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, openLimit)
 	defer cancel()
-	cons, err := p.bus.js.CreateConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
+	cons, err := p.bus.createConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
 		FilterSubject: subject.Recording(p.rid), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: p.after + 1,
 		AckPolicy: jetstream.AckNonePolicy, MemoryStorage: true, Replicas: 1, InactiveThreshold: replayInactive,
 	})

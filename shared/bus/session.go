@@ -17,7 +17,7 @@ const (
 	lookLimit  = 2 * time.Second        // for the answer
 	maxSilent  = 2                      // looks without an answer until they count as missing
 	firstPause = 100 * time.Millisecond // between two tries to bring the server to the wanted state; doubled each time
-	lastPause  = 500 * time.Millisecond
+	lastPause  = 250 * time.Millisecond
 )
 
 // session keeps the server in the state that the pipeline needs, for as long as the bus is open. Streams and buckets in memory are gone when
@@ -31,6 +31,7 @@ type session struct {
 	mu     sync.Mutex
 	sound  bool          // everything was there at the last look, and the connection was not lost since
 	losses int64         // of the connection
+	breaks int64         // losses, and times that something was missing
 	dry    int           // pullers that get nothing
 	since  time.Time     // when the epoch began, by the server's clock
 	epoch  chan struct{} // closed when the next epoch begins
@@ -120,6 +121,7 @@ func (s *session) lose() {
 	defer s.mu.Unlock()
 	s.sound = false
 	s.losses++
+	s.breaks++
 }
 
 func (s *session) lossCount() int64 {
@@ -132,6 +134,19 @@ func (s *session) interrupt() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sound = false
+	s.breaks++
+}
+
+// moment is what whoever reads from the server has to know of the time when it began.
+type moment struct {
+	epoch          <-chan struct{} // closed when the next one begins
+	losses, breaks int64
+}
+
+func (s *session) now() moment {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return moment{s.epoch, s.losses, s.breaks}
 }
 
 // restore brings the server to the wanted state and begins an epoch. It goes on until it succeeds, ctx ends, or the server refuses for good.
@@ -183,6 +198,10 @@ func (s *session) begin(losses int64, now time.Time) {
 		return // the reconnection leads here again
 	}
 	s.sound, s.since = true, now
+	select {
+	case <-s.doubts: // of the epoch that ends
+	default:
+	}
 	close(s.epoch)
 	s.epoch = make(chan struct{})
 }

@@ -153,6 +153,13 @@ func TestSession(t *testing.T) {
 			synctest.Wait()
 			require.True(x, closed(epoch))
 		},
+		"what the work on an epoch has met begins no other one": func(x *watched) {
+			x.server.set(func() { x.server.during = x.doubt })
+			x.doubt()
+			synctest.Wait()
+			require.Equal(x, 2, x.server.ensured())
+			require.True(x, x.ready())
+		},
 		"what is missing is noticed although nobody uses it": func(x *watched) {
 			epoch := x.next()
 			x.server.set(func() { x.server.missing = errBroken })

@@ -25,10 +25,12 @@ const (
 type Sweeper struct {
 	bus    *Bus
 	puller *puller
-	last   uint64 // number of the last message
 
-	mu   sync.Mutex
-	open map[string]tail // recordings that have not ended
+	mu       sync.Mutex
+	open     map[string]tail // recordings that have not ended
+	messages uint64          // of the present consumer
+	position uint64          // of the last one in the stream
+	stall    stall
 
 	orphans map[string]orphan // of the sweeping goroutine
 	cancel  context.CancelFunc
@@ -56,7 +58,7 @@ func (b *Bus) Sweep(ctx context.Context) (*Sweeper, error) {
 // followRecordings makes a sweeper that only knows what there is to sweep.
 func (b *Bus) followRecordings(ctx context.Context) (*Sweeper, error) {
 	s := &Sweeper{bus: b, open: map[string]tail{}, orphans: map[string]orphan{}, cancel: func() {}}
-	s.puller = &puller{bus: b, name: "recordings", open: s.read, take: s.take, ahead: watchAhead, anew: true}
+	s.puller = &puller{bus: b, name: "recordings", open: s.read, ahead: watchAhead, anew: true}
 	if err := s.puller.start(ctx); err != nil {
 		return nil, err
 	}
@@ -73,21 +75,38 @@ func (s *Sweeper) Stop() {
 }
 
 // read begins to follow where each recording stands; what the messages hold is not sent.
-func (s *Sweeper) read(ctx context.Context) (jetstream.Consumer, <-chan struct{}, error) {
-	cons, err := s.bus.js.CreateConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
+func (s *Sweeper) read(ctx context.Context) (*source, error) {
+	cons, err := s.bus.createConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
 		FilterSubject: subject.AllRecordings, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, AckPolicy: jetstream.AckNonePolicy, HeadersOnly: true,
 		MemoryStorage: true, Replicas: 1, InactiveThreshold: watchInactive,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("following recordings: %w", err)
+		return nil, fmt.Errorf("following recordings: %w", err)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.open)
-	s.last = 0
+	s.messages, s.position, s.stall = 0, 0, stall{}
 	there := make(chan struct{})
 	close(there) // nobody waits for what was there before
-	return cons, there, nil
+	return &source{cons: cons, take: s.take, caughtUp: there, check: s.check}, nil
+}
+
+// check looks whether there is more than what was taken.
+func (s *Sweeper) check(ctx context.Context, tick bool) error {
+	if !tick {
+		return nil
+	}
+	s.mu.Lock()
+	position := s.position
+	s.mu.Unlock()
+	missing, _, err := s.bus.misses(ctx, subject.RecordingsStream, subject.AllRecordings, position)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err == nil && s.stall.judge(position, missing) && s.position == position {
+		return errStalled
+	}
+	return nil // who can't be asked says nothing
 }
 
 func (s *Sweeper) take(m *message) error {
@@ -95,18 +114,18 @@ func (s *Sweeper) take(m *message) error {
 	if err != nil {
 		return fmt.Errorf("following recordings: %w", err)
 	}
-	if meta.Sequence.Consumer != s.last+1 {
-		return errSkipped
-	}
-	s.last++
-	rid, t := subject.Last(m.Subject()), readTail(m.Headers(), meta.Sequence.Stream, meta.Timestamp)
-	if t.state == RecordingEnded {
-		s.forget(rid)
-		return nil
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.open[rid] = t
+	if meta.Sequence.Consumer != s.messages+1 {
+		return errSkipped
+	}
+	s.messages, s.position = meta.Sequence.Consumer, meta.Sequence.Stream
+	rid, t := subject.Last(m.Subject()), readTail(m.Headers(), meta.Sequence.Stream, meta.Timestamp)
+	if t.state == RecordingEnded {
+		delete(s.open, rid)
+	} else {
+		s.open[rid] = t
+	}
 	return nil
 }
 
