@@ -38,7 +38,6 @@ func TestWhatResponsesWantOfStorage(t *testing.T) {
 		"a reference":          {`{"model":"m","input":[{"type":"item_reference","id":"i"}]}`, through, true, "input", false},
 		"two histories":        {`{"model":"m","input":"hi","session_id":"s","previous_response_id":"resp_1"}`, nil, false, "previous_response_id", false},
 		"a long id":            {`{"model":"m","input":"hi","previous_response_id":"` + strings.Repeat("x", 600) + `"}`, nil, false, "previous_response_id", false},
-		"in the background":    {`{"model":"m","input":"hi","background":true}`, nil, false, "background", false},
 	} {
 		for _, g := range []struct {
 			*gateway
