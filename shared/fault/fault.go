@@ -3,6 +3,7 @@
 package fault
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
 	"time"
@@ -62,15 +63,17 @@ var kinds = map[Kind]kindInfo{
 // Fault is an error with a public face. Message, Param and Code reach the client as they are; Cause never does. The tags are for the way between
 // services; what a client gets is AppendJSON's.
 type Fault struct { //nolint:errname // the package says it
-	Kind       Kind          `json:"kind"`
-	Message    string        `json:"message"`
-	Param      string        `json:"param,omitempty"`       // name of the request field at fault, or ""
-	Code       string        `json:"code,omitempty"`        // machine-readable code; "" means the kind's name
-	HTTPStatus int           `json:"http_status,omitempty"` // of Refused: what the upstream said; 0 = the status of the kind
-	ErrorType  string        `json:"error_type,omitempty"`  // of Refused: what the upstream said; "" = the type of the kind
-	TooLong    bool          `json:"too_long,omitempty"`    // of Refused: the prompt exceeds the context of the model
-	RetryAfter time.Duration `json:"retry_after,omitempty"` // wait that makes sense before a retry, in nanoseconds; 0 = not stated
-	Cause      error         `json:"-"`                     // for the log
+	Kind       Kind   `json:"kind"`
+	Message    string `json:"message"`
+	Param      string `json:"param,omitempty"`       // name of the request field at fault, or ""
+	Code       string `json:"code,omitempty"`        // machine-readable code; "" means the kind's name
+	HTTPStatus int    `json:"http_status,omitempty"` // of Refused: what the upstream said; 0 = the status of the kind
+	ErrorType  string `json:"error_type,omitempty"`  // of Refused: what the upstream said; "" = the type of the kind
+	// Details are what the upstream says beside the message, JSON in the client's own protocol; nil = nothing.
+	Details    json.RawMessage `json:"details,omitempty"`
+	TooLong    bool            `json:"too_long,omitempty"`    // of Refused: the prompt exceeds the context of the model
+	RetryAfter time.Duration   `json:"retry_after,omitempty"` // wait that makes sense before a retry, in nanoseconds; 0 = not stated
+	Cause      error           `json:"-"`                     // for the log
 }
 
 // New makes a fault without a cause.

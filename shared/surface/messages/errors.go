@@ -34,8 +34,17 @@ func (Errors) AppendEventOf(dst, body []byte) []byte {
 func appendError(dst []byte, f *fault.Fault) []byte {
 	dst = rawjson.AppendString(append(dst, `{"type":"error","error":{"type":`...), typeOf(f.Status()))
 	dst = rawjson.AppendString(append(dst, `,"message":`...), messageOf(f))
+	switch {
+	case len(f.Details) > 0:
+		dst = append(append(dst, `,"details":`...), f.Details...)
+	case f.Code == codeNoThread:
+		dst = append(dst, `,"details":{"error_code":"`+codeNoThread+`"}`...)
+	}
 	return append(dst, '}')
 }
+
+// codeNoThread is how clients know that they can't leave messages out, and have to send all of them: their helpers for tools try a thread first.
+const codeNoThread = "thread_unsupported_request"
 
 // typeOf gives the type of an error with a status, from "Errors" in Anthropic's documentation of its API.
 func typeOf(status int) string {

@@ -5,7 +5,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
 	"hydrallm/shared/surface/messages"
 )
 
@@ -31,6 +33,16 @@ func TestErrors(t *testing.T) {
 		require.Equal(t, want, string(body))
 		require.Equal(t, "event: error\ndata: "+want+"\n\n", string(messages.Errors{}.AppendEventOf(nil, body)))
 	}
+	// The helpers of the SDKs know by the details that they have to send all messages.
+	_, err := messages.Form{}.Chat([]byte(`{"thread":{"type":"create"},"messages":[{"role":"user","content":"x"}]}`))
+	var bad *openai.RequestError
+	require.ErrorAs(t, err, &bad)
+	body := messages.Errors{}.AppendBody(nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Code: bad.Code}, "")
+	require.Contains(t, string(body), `"details":{"error_code":"thread_unsupported_request"}}`)
+	body = messages.Errors{}.AppendBody(nil, &fault.Fault{Kind: fault.Refused, Message: "m", Details: []byte(`{"error_code":"thread_not_found"}`)}, "")
+	require.Contains(t, string(body), `"message":"m","details":{"error_code":"thread_not_found"}}`)
+	require.NoError(t, messages.Form{}.Scan([]byte(`{"thread":{"type":"continue","previous_message_id":"m"},"messages":[]}`), &contract.Request{}))
+
 	f := fault.New(fault.Internal, "x")
 	require.Equal(t, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"x\"}}\n\n", string(messages.Errors{}.AppendEvent(nil, f)))
 }

@@ -12,6 +12,11 @@ import (
 // Chat translates a request. What Chat Completions has no counterpart for and an answer does not depend on is left out.
 func (Form) Chat(body []byte) ([]byte, error) {
 	r := request{in: rawjson.Given(body)}
+	if r.in["thread"] != nil {
+		return nil, &openai.RequestError{
+			Code: codeNoThread, Param: "thread", Message: "thread: the provider of this model keeps no conversations: send all messages, without a thread",
+		}
+	}
 	messages, err := r.messages()
 	if err != nil {
 		return nil, err

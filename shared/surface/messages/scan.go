@@ -23,6 +23,7 @@ type scan struct {
 	images     int64
 	maxTokens  int64
 	messages   int
+	thread     bool // the provider has the messages before
 }
 
 // The estimate of R-089, as for Chat Completions.
@@ -52,7 +53,7 @@ func (r *scan) run() error {
 		return r.syntaxError()
 	case r.err != nil:
 		return r.err
-	case r.messages == 0:
+	case r.messages == 0 && !r.thread:
 		return &openai.RequestError{Message: "messages: at least one message is required", Param: "messages", Code: openai.CodeMissing}
 	}
 	r.req.Traits.Tokens = max(1, r.characters/charactersPerToken) + r.images*imageTokens
@@ -104,6 +105,9 @@ func (r *scan) member() {
 			r.characters += int64(len(value))
 			break
 		}
+	case "thread":
+		r.thread = r.s.Kind() == '{'
+		r.s.Skip()
 	case "session_id":
 		r.req.SessionID = r.text(name)
 	case "fork_from":

@@ -36,6 +36,7 @@ type attempt struct {
 	omitted int              // images that were left out of the request
 	effort  bool             // the request says how much the model shall think
 	thought bool             // it holds what was thought before, in the gateway's words
+	native  bool             // what the upstream says is in the client's protocol
 	settled bool             // slot, permit and key were given back
 	sent    sent
 }
@@ -105,7 +106,7 @@ func (a *attempt) brake(v classify.Verdict) time.Duration {
 
 // exchange makes the call and passes a good answer on.
 func (a *attempt) exchange(ctx context.Context) classify.Verdict {
-	a.run.passed = nil
+	a.run.passed, a.run.details = nil, nil
 	resp, err := a.run.op.send(ctx, a.link, a.build(ctx))
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 		return untranslatable(bad)
@@ -118,6 +119,7 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	}
 	if a.status = resp.Status; resp.Status/100 != 2 {
 		defer resp.Close()
+		a.native = resp.Native != ""
 		return a.judge(ctx, resp.Response)
 	}
 	return a.run.op.pass(ctx, a, resp)
@@ -151,11 +153,29 @@ func (a *attempt) cutOff(ctx, callCtx context.Context, err error) classify.Verdi
 	}
 }
 
+// maxDetails bounds what is passed on of an error beside its message, in bytes.
+const maxDetails = 4 << 10
+
+// detailsOf gives the details of an error of a provider that speaks the client's protocol: SDKs act on them.
+func detailsOf(body []byte, secrets Secrets) []byte {
+	if !rawjson.Valid(body) {
+		return nil
+	}
+	details := []byte(secrets.Replace(string(rawjson.Get(rawjson.Get(body, "error"), "details"))))
+	if len(details) == 0 || len(details) > maxDetails || details[0] != '{' || !rawjson.Valid(details) {
+		return nil
+	}
+	return details
+}
+
 // judge classifies an answer by its body, which is not passed on.
 func (a *attempt) judge(ctx context.Context, resp *upstream.Response) classify.Verdict {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // one that breaks off is judged by what came
 	if ctx.Err() != nil {
 		return a.cutOff(ctx, ctx, nil)
+	}
+	if a.native {
+		a.run.details = detailsOf(body, a.run.exec.Secrets)
 	}
 	return classify.Of(a.answerOf(resp, body))
 }

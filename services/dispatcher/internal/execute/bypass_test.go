@@ -351,3 +351,27 @@ func TestBypassInSession(t *testing.T) {
 		require.Equal(t, contract.TurnFailed, third.Kind)
 	})
 }
+
+// R-579: what SDKs act upon passes with the error of a provider that speaks their protocol.
+func TestBypassOfErrors(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		refused := `{"type":"error","error":{"type":"invalid_request_error","message":"lost","details":{"error_code":"thread_not_found","key":"key-of-a"}}}`
+		w := setup(t, map[string]handler{"a": status(400, refused), "b": reply("b")})
+		defer w.close()
+		native(w, "a")
+		got, _ := w.ask(t.Context(), `{"model":"m","max_tokens":9,"thread":{"type":"continue","previous_message_id":"x"},"messages":[]}`)
+		require.Equal(t, http.StatusBadRequest, got.head.Status)
+		require.Equal(t, `{"error_code":"thread_not_found","key":"[key]"}`, gjson.Get(got.text(), "error.details").Raw)
+		require.Zero(t, w.called("b"), "it does not have the thread")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := setup(t, map[string]handler{"a": reply("a")})
+		defer w.close()
+		native(w, "")
+		got, _ := w.ask(t.Context(), `{"model":"m","max_tokens":9,"thread":{"type":"create"},"messages":[{"role":"user","content":"hi"}]}`)
+		require.Equal(t, http.StatusBadRequest, got.head.Status)
+		require.Equal(t, "thread_unsupported_request", gjson.Get(got.text(), "error.details.error_code").Str)
+		require.Zero(t, w.called("a"))
+	})
+}

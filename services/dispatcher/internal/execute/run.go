@@ -26,6 +26,7 @@ type run struct {
 	candidates []slot.Candidate // of the links
 	history    history
 	last       classify.Verdict // of the attempt before
+	details    []byte           // of the last error, in the client's protocol
 	passed     [][2]string      // headers of the last answer, where there is one upstream
 	front      []byte           // message before all others
 	sent       sent             // of the last call
@@ -313,6 +314,6 @@ func (r *run) refusal(v classify.Verdict) error {
 	clean := r.exec.Secrets.Replace
 	return &fault.Fault{
 		Kind: fault.Refused, HTTPStatus: v.Status, Message: clean(v.Message), ErrorType: clean(v.Type), Code: clean(v.Code), Param: clean(v.Param),
-		TooLong: v.Class == classify.Size && v.Status == http.StatusBadRequest,
+		Details: r.details, TooLong: v.Class == classify.Size && v.Status == http.StatusBadRequest,
 	}
 }
