@@ -51,9 +51,15 @@ type tail struct {
 	written  time.Time // by the server's clock
 }
 
-// Record begins the recording of the answer to a request that no ingress owns. note is for those who read it. A second recording under the same id
+// MaxNote bounds what a recording begins with.
+const MaxNote = 384 << 10
+
+// Record begins the recording of the answer to a request that no ingress owns. note is for those who read it, at most MaxNote bytes. A second recording under the same id
 // is refused with ErrSuperseded.
 func (b *Bus) Record(ctx context.Context, req *contract.Request, note []byte) error {
+	if len(note) > MaxNote {
+		return fmt.Errorf("recording an answer: the note has %d bytes", len(note))
+	}
 	t := tail{state: RecordingQueued, deadline: req.StartBy}
 	_, err := b.extend(ctx, req.ID, t, t, note, req.Header())
 	return err

@@ -396,3 +396,20 @@ func TestSweeper(t *testing.T) {
 	held.Done()
 	held.leave()
 }
+
+// The largest pieces get through to readers, which buffer a limited number of bytes.
+func TestLargePiecesAreReplayed(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	r := background("r")
+	require.Error(t, b.Record(t.Context(), r, make([]byte, bus.MaxNote+1)))
+	require.NoError(t, b.Record(t.Context(), r, make([]byte, bus.MaxNote)))
+	require.NoError(t, b.PublishWork(t.Context(), r, []byte("{}")))
+	w := await.Value(t, startDispatcher(t, b).got)
+	want := strings.Repeat("0123456789abcdef", 128<<10)
+	w.say(t, want)
+	w.finish(t)
+	data, _ := replayed(t, b, "r")
+	require.Equal(t, len(want), len(data))
+	require.True(t, want == data, "it is what was said")
+}

@@ -24,7 +24,8 @@ type Replay struct {
 }
 
 const (
-	replayAhead    = 512 << 10 // bytes
+	replayAhead    = 64        // messages that are fetched ahead
+	replayBytes    = 512 << 10 // and their bytes; more than any of them has
 	replayInactive = 30 * time.Second
 	closeLimit     = 2 * time.Second
 )
@@ -120,7 +121,7 @@ func (p *Replay) open(ctx context.Context) error {
 	}
 	p.consumer, p.count = cons.CachedInfo().Name, 0
 	p.messages, err = cons.Messages(
-		jetstream.PullMaxBytes(replayAhead), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
+		jetstream.PullMaxMessagesWithBytesLimit(replayAhead, replayBytes), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat), jetstream.WithMessagesErrOnMissingHeartbeat(true))
 	if err != nil {
 		return fmt.Errorf("reading a recording: %w", err)
 	}

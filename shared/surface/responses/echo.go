@@ -29,7 +29,7 @@ func (r *Request) AppendEcho(dst []byte) []byte {
 }
 
 // maxQueued bounds a queued response, which travels as one message. Above it, it does not repeat what the client asked for.
-const maxQueued = 1 << 20
+const maxQueued = 256 << 10
 
 // Queued gives the response to a request in the background as it is before anything has come. The error is an *openai.RequestError.
 func Queued(envelope *contract.Request, body []byte) ([]byte, error) {
