@@ -32,6 +32,7 @@ type Answer struct {
 	usage     []byte // in Chat Completions; nil = not told
 	fault     *fault.Fault
 	completed time.Time
+	final     []byte // the response when it has ended
 }
 
 // Values of the status of a response, and of an item.
@@ -130,10 +131,11 @@ func (a *Answer) close(dst []byte) []byte {
 		dst = a.closeItem(dst, it)
 	}
 	a.completed = time.Now()
+	a.final = a.response()
 	if a.silent {
 		return dst
 	}
-	return a.tell(dst, "response."+a.status, "response", a.response())
+	return a.tell(dst, "response."+a.status, "response", a.final)
 }
 
 // reason is why the response is incomplete; "" when it is not.
@@ -151,7 +153,8 @@ func (a *Answer) reason() string {
 func (a *Answer) Fail(dst []byte, f *fault.Fault) []byte {
 	dst = a.begin(dst)
 	a.status, a.fault = statusFailed, f
-	return a.tell(dst, "response.failed", "response", a.response())
+	a.final = a.response()
+	return a.tell(dst, "response.failed", "response", a.final)
 }
 
 // Whole gives the response.
@@ -160,16 +163,16 @@ func (a *Answer) Whole(c *answer.Chunk) []byte {
 	a.usage = c.Usage
 	a.Append(nil, c)
 	a.close(nil)
-	return a.response()
+	return a.final
 }
 
 // Stored gives the response as it is to be stored, when it has ended; nil when the client does not want that.
 func (a *Answer) Stored() *contract.StoredResponse {
 	r, env := a.request, a.request.envelope
-	if !r.stores || a.status == statusInProgress {
+	if !r.stores || a.final == nil {
 		return nil
 	}
-	s := &contract.StoredResponse{ID: r.id(), Previous: r.Previous, Owner: env.Principal, Input: r.own, Response: a.response(), At: env.ReceivedAt.UTC()}
+	s := &contract.StoredResponse{ID: r.id(), Previous: r.Previous, Owner: env.Principal, Input: r.own, Response: a.final, At: env.ReceivedAt.UTC()}
 	if len(s.Input)+len(s.Response) > contract.MaxStoredResponse {
 		return nil
 	}
