@@ -77,7 +77,7 @@ func (g *gateway) polledUntil(id, status string) (r gjson.Result) {
 
 // events reads a stream of a path: as many events as wanted, or all.
 func (g *gateway) events(ctx context.Context, method, path, body string, wanted int, begun func()) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, testWait)
+	ctx, cancel := context.WithTimeout(ctx, 5*testWait) // a hundred of them read at the same time
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, g.url+path, strings.NewReader(body))
 	if err != nil {
