@@ -41,6 +41,32 @@ func AppendNative(dst, body []byte, model string, front []byte) []byte {
 	return c.End()
 }
 
+// AsChat gives a body of Scan as a request to Chat Completions for a provider that speaks the protocol and gets it through the hub all the same: blocks, tools
+// and settings stay as the client wrote them, which the dialect of such a provider understands. So prompts stay in its cache, and thinking is signed.
+func AsChat(body []byte) ([]byte, error) {
+	if thread := rawjson.Get(body, "thread"); len(thread) > 0 && thread[0] != 'n' {
+		return nil, noThread()
+	}
+	c := rawjson.Copy(nil, body)
+	for m := range rawjson.Members(body) {
+		name := string(m.Name())
+		if c.Member(m.Key.Start, m.Value.End, !ofGateway(name)); ofGateway(name) {
+			continue
+		}
+		switch name {
+		case "stop_sequences":
+			out := c.Edit(m.Key.Start, m.Key.End)
+			*out = append(*out, `"stop"`...)
+		case "messages":
+			if signed := signedOnly(m.Value.Of(body)); signed != nil {
+				out := c.Edit(m.Value.Start, m.Value.End)
+				*out = append(*out, signed...)
+			}
+		}
+	}
+	return c.End(), nil
+}
+
 // ofGateway says whether a member is for the gateway alone (R-027).
 func ofGateway(name string) bool {
 	switch name {

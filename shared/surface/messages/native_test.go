@@ -42,6 +42,9 @@ func FuzzAppendNative(f *testing.F) {
 		if (messages.Form{}).Scan([]byte(body), &contract.Request{}) != nil {
 			return
 		}
+		if hub, err := messages.AsChat([]byte(body)); err == nil {
+			require.True(t, json.Valid(hub), string(hub))
+		}
 		for _, front := range [][]byte{nil, []byte(`{"role":"system","content":"F"}`)} {
 			out := messages.AppendNative(nil, []byte(body), "real", front)
 			require.True(t, json.Valid(out), string(out))

@@ -13,9 +13,7 @@ import (
 func (Form) Chat(body []byte) ([]byte, error) {
 	r := request{in: rawjson.Given(body)}
 	if r.in["thread"] != nil {
-		return nil, &openai.RequestError{
-			Code: codeNoThread, Param: "thread", Message: "thread: the provider of this model keeps no conversations: send all messages, without a thread",
-		}
+		return nil, noThread()
 	}
 	messages, err := r.messages()
 	if err != nil {
@@ -34,6 +32,12 @@ func (Form) Chat(body []byte) ([]byte, error) {
 		out = out.Set("stream", []byte("true")).Set("stream_options", []byte(`{"include_usage":true}`))
 	}
 	return out.End(), nil
+}
+
+func noThread() error {
+	return &openai.RequestError{
+		Code: codeNoThread, Param: "thread", Message: "thread: the provider of this model keeps no conversations: send all messages, without a thread",
+	}
 }
 
 // request is one under translation.

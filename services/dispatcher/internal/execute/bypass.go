@@ -29,6 +29,12 @@ func (o *chat) bypass(l *link) dialect.Bypass {
 	return d
 }
 
+// speaks says whether the provider of a link speaks the client's protocol.
+func (o *chat) speaks(l *link) bool {
+	d, ok := l.Channel.Dialect.(dialect.Bypass)
+	return ok && d.Surface() == o.envelope.Surface
+}
+
 // withClients gives a call the headers of the client that are for a provider which speaks its protocol. What the operator set wins.
 func withClients(call upstream.Call, r *contract.Request) upstream.Call {
 	for _, h := range r.Headers {

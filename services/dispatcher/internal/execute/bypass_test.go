@@ -206,6 +206,35 @@ type dialogues struct{}
 
 func (dialogues) ID(context.Context, []byte) (string, bool) { return "d1", true }
 
+// R-582: also where the bypass ends, a provider of the protocol gets blocks, tools and thinking as the client wrote them.
+func TestBypassEndsGently(t *testing.T) {
+	t.Parallel()
+	patch, err := openai.CompilePatch([]byte(`{"temperature":0.5}`))
+	require.NoError(t, err)
+	synctest.Test(t, func(t *testing.T) {
+		var seen []*http.Request
+		var bodies []string
+		w := setup(t, map[string]handler{"a": sentTo(&seen, &bodies, status(200, nativeWhole)), "b": reply("b")})
+		defer w.close()
+		native(w, "a")
+		links := w.plan.chain.Links
+		links[0].Patch = patch
+		w.plan.chain = execute.NewChain(links)
+		_, _ = w.ask(t.Context(), `{"model":"m","max_tokens":6400,"session_id":"s","thinking":{"type":"enabled","budget_tokens":2000},"stop_sequences":["END"],"system":[{"type":"text","text":"S","cache_control":{"type":"ephemeral"}}],
+			"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}],"messages":[{"role":"user","content":"q"},
+			{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"sig"},{"type":"tool_use","id":"c","name":"f","input":{"n":1.50}}]},
+			{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r","cache_control":{"type":"ephemeral"}}]}]}`)
+		require.Len(t, bodies, 1)
+		for path, want := range map[string]string{
+			"thinking.budget_tokens": "2000", "stop_sequences.0": `"END"`, "system.0.cache_control.type": `"ephemeral"`, "tools.0.cache_control.type": `"ephemeral"`,
+			"messages.1.content.0.signature": `"sig"`, "messages.1.content.1.input.n": "1.50", "messages.2.content.0.cache_control.type": `"ephemeral"`,
+		} {
+			require.Equal(t, want, gjson.Get(bodies[0], path).Raw, path+" in "+bodies[0])
+		}
+		require.NotContains(t, bodies[0], "session_id")
+	})
+}
+
 // R-579, C-07: a routed client gets the name that it asked for, and everything else as it came.
 func TestBypassOfRoutedRequests(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package execute
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,7 @@ type chat struct {
 	request  surface.Request
 	envelope *contract.Request
 	hub      *openai.Request // nil when no link needs it
+	spoken   *openai.Request // for links whose providers speak the client's protocol and get it through the hub; nil when there is none
 }
 
 // fits puts the request into the hub for a link that needs it there.
@@ -70,20 +72,28 @@ func (o *chat) fits(l *link) *openai.RequestError {
 	if o.bypass(l) != nil {
 		return nil
 	}
-	if o.hub != nil {
-		return nil
+	_, err := o.inHub(l)
+	bad, _ := errors.AsType[*openai.RequestError](err)
+	return bad
+}
+
+// inHub gives the request in the hub for a link.
+func (o *chat) inHub(l *link) (hub *openai.Request, err error) {
+	if o.speaks(l) {
+		if r, ok := o.request.(surface.Spoken); ok {
+			o.spoken, err = r.Spoken()
+			return o.spoken, err
+		}
 	}
-	hub, err := o.request.Chat()
-	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
-		return bad
+	if o.hub == nil {
+		o.hub, err = o.request.Chat()
 	}
-	o.hub = hub
-	return nil
+	return o.hub, err
 }
 
 func (o *chat) streams() bool {
-	if o.hub != nil {
-		return o.hub.Stream
+	if hub := cmp.Or(o.hub, o.spoken); hub != nil {
+		return hub.Stream
 	}
 	return o.envelope.Stream
 }
@@ -97,8 +107,8 @@ func (o *chat) media() (content, accept string) {
 
 // choices is how many answers the client wants.
 func (o *chat) choices() int {
-	if o.hub != nil {
-		return o.hub.Choices
+	if hub := cmp.Or(o.hub, o.spoken); hub != nil {
+		return hub.Choices
 	}
 	if r, ok := o.request.(interface{ Choices() int }); ok {
 		return r.Choices()
@@ -110,10 +120,11 @@ func (o *chat) appendUpstream(dst []byte, l *link, w openai.Rewrite) []byte {
 	if o.bypass(l) != nil {
 		return o.request.(surface.Native).AppendNative(dst, w) //nolint:forcetypeassert // bypass has asked
 	}
-	if o.fits(l) != nil { // another model of the channel, which has patches of its own; send says so
+	hub, err := o.inHub(l)
+	if err != nil { // another model of the channel, which has patches of its own; send says so
 		return nil
 	}
-	return o.hub.AppendUpstream(dst, w)
+	return hub.AppendUpstream(dst, w)
 }
 
 func (o *chat) send(ctx context.Context, l *link, call upstream.Call) (*dialect.Response, error) {

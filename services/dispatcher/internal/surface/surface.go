@@ -38,6 +38,12 @@ type Native interface {
 	AppendNative(dst []byte, w openai.Rewrite) []byte
 }
 
+// Spoken is a Request that providers which speak its protocol understand better than others, also in the hub.
+type Spoken interface {
+	// Spoken is the request in the hub for such a provider, with what its dialect takes as it is. The error is an *openai.RequestError.
+	Spoken() (*openai.Request, error)
+}
+
 // Answer writes one answer. It is not safe for concurrent use. Chunks are only read, and nothing of them is kept.
 type Answer interface {
 	// ContentType is that of a stream.

@@ -19,15 +19,18 @@ var _ surface.Surface = Surface{}
 
 // Read notes the body: whether it needs a translation depends on who gets it.
 func (Surface) Read(_ *contract.Request, body []byte) (surface.Request, error) {
-	r := &Request{body: body}
-	r.chat = sync.OnceValues(func() (*openai.Request, error) {
-		hub, err := messages.Form{}.Chat(body)
+	return &Request{body: body, chat: translation(messages.Form{}.Chat, body), spoken: translation(messages.AsChat, body)}, nil
+}
+
+// translation makes a translation that is done once, when it is needed.
+func translation(translate func([]byte) ([]byte, error), body []byte) func() (*openai.Request, error) {
+	return sync.OnceValues(func() (*openai.Request, error) {
+		hub, err := translate(body)
 		if err != nil {
 			return nil, err
 		}
 		return openai.ScanRequest(hub)
 	})
-	return r, nil
 }
 
 // Errors writes errors in Anthropic's form.
@@ -35,11 +38,17 @@ func (Surface) Errors() shared.Errors { return messages.Errors{} }
 
 // Request is a request of a client.
 type Request struct {
-	body []byte
-	chat func() (*openai.Request, error)
+	body         []byte
+	chat, spoken func() (*openai.Request, error)
 }
 
-var _ surface.Native = (*Request)(nil)
+var (
+	_ surface.Native = (*Request)(nil)
+	_ surface.Spoken = (*Request)(nil)
+)
+
+// Spoken gives the request for Anthropic's dialect.
+func (r *Request) Spoken() (*openai.Request, error) { return r.spoken() }
 
 // Chat translates the request, once.
 func (r *Request) Chat() (*openai.Request, error) { return r.chat() }
