@@ -13,6 +13,9 @@ import (
 // recordLimit bounds the recording of frames: an outage of the server may last so long.
 const recordLimit = time.Minute
 
+// maxLost bounds how many earlier deliveries a stage before the dispatcher is told of. It gives up before.
+const maxLost = 64
+
 // recorder writes the frames of a reply to the recording of its request.
 type recorder struct {
 	work  *Work
@@ -80,8 +83,11 @@ func (c *Consumer) admitRecorded(ctx context.Context, w *Work) bool {
 		return false
 	}
 	w.tail = t
-	if w.Request.Slip.Here() != contract.StageEnriched {
-		return true // other stages answer only what they refuse
+	if w.Request.Slip.Here() != contract.StageEnriched { // other stages answer only what they refuse, and do not say that they have begun
+		for d := uint64(1); d < min(w.Delivery, maxLost); d++ {
+			w.Lost = append(w.Lost, d)
+		}
+		return true
 	}
 	if n := len(t.ran); n > 0 {
 		w.Delivery = max(w.Delivery, t.ran[n-1]+1) // the server may have begun to count anew

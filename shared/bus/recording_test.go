@@ -13,6 +13,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/fault"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
@@ -395,6 +396,30 @@ func TestSweeper(t *testing.T) {
 	}
 	held.Done()
 	held.leave()
+}
+
+// stages before the dispatcher learn how often a request came back, so that they can give up one that kills them.
+func TestEarlierStagesCountDeliveries(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	lost := make(chan int, 8)
+	consume(t, b, bus.WorkConfig{Consumer: topology.Session}, func(ctx context.Context, w *bus.Work) {
+		if lost <- len(w.Lost); len(w.Lost) < 2 {
+			w.Retry(0)
+			return
+		}
+		if err := w.Refuse(ctx, fault.New(fault.Internal, "given up")); err != nil {
+			t.Error(err)
+		}
+		w.Done()
+	})
+	begin(t, b, background("r", contract.StageSession, contract.StageEnriched))
+	for want := range 3 {
+		require.Equal(t, want, await.Value(t, lost))
+	}
+	data, end := replayed(t, b, "r")
+	require.Contains(t, data, "given up")
+	require.Equal(t, contract.End{Outcome: contract.OutcomeError}, end)
 }
 
 // The largest pieces get through to readers, which buffer a limited number of bytes.
