@@ -94,13 +94,11 @@ func readTurn(f bus.Fact) (t contract.Turn, err error) {
 	return t, nil
 }
 
-// publishLimit bounds the storing of a fact.
+// publishLimit bounds the storing of a fact, of which each megabyte has as much once more.
 const publishLimit = 5 * time.Second
 
 // keepQuestion makes a fact of a question that the database did not take.
 func (s *sessions) keepQuestion(ctx context.Context, r *contract.Request, messages []contract.Message) error {
-	ctx, cancel := context.WithTimeout(ctx, publishLimit)
-	defer cancel()
 	t := contract.Turn{Session: r.SessionID, RequestID: r.ID, Principal: r.Principal, Surface: r.Surface, At: r.ReceivedAt}
 	for _, m := range messages {
 		t.Add(m)
@@ -109,5 +107,7 @@ func (s *sessions) keepQuestion(ctx context.Context, r *contract.Request, messag
 	if err != nil {
 		return fmt.Errorf("encoding a question: %w", err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, publishLimit*time.Duration(1+len(data)>>20))
+	defer cancel()
 	return s.facts.PublishFact(ctx, subject.Turn(r.SessionID, string(contract.TurnAsked)), r.ID+"."+string(contract.TurnAsked), data)
 }

@@ -3,6 +3,7 @@ package bus
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -11,16 +12,39 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 )
 
 // PublishFact stores a fact and returns when the server has it. While the server is away it waits, until ctx ends. A non-empty id makes a
-// repeated publish store it once.
+// repeated publish store it once. Data above the payload limit is offloaded, and is there for as long as bodies of requests are.
 func (b *Bus) PublishFact(ctx context.Context, subj, id string, data []byte) error {
 	if id == "" {
 		id = rand.Text() // it may take several tries
 	}
-	return b.store(ctx, &nats.Msg{Subject: subj, Data: data, Header: nats.Header{nats.MsgIdHdr: {id}}})
+	msg := &nats.Msg{Subject: subj, Data: data, Header: nats.Header{nats.MsgIdHdr: {id}}}
+	if len(data) > b.maxInline {
+		name := "fact." + id
+		if err := b.storeBody(ctx, name, data); err != nil {
+			return err
+		}
+		msg.Header[contract.HeaderBody] = []string{name}
+		msg.Data = nil
+	}
+	return b.store(ctx, msg)
+}
+
+// factData gives the data of a fact, and the name of its object if it is offloaded. An object that is gone leaves no data: it was removed after the fact was
+// consumed, or has expired, and whoever can't do without it finds nothing to read.
+func (b *Bus) factData(ctx context.Context, header nats.Header, data []byte) (all []byte, object string, err error) {
+	if object = first(header[contract.HeaderBody]); object == "" {
+		return data, "", nil
+	}
+	all, err = b.loadBody(ctx, object)
+	if errors.Is(err, jetstream.ErrObjectNotFound) {
+		return nil, object, nil
+	}
+	return all, object, err
 }
 
 // Fact is one stored fact.
@@ -117,21 +141,16 @@ func (f *FactConsumer) batch() []*message {
 
 // process hands a batch over and settles it.
 func (f *FactConsumer) process(msgs []*message) error {
-	facts := make([]Fact, 0, len(msgs))
-	for _, m := range msgs {
-		meta, err := m.Metadata()
-		if err != nil {
-			return fmt.Errorf("reading the position of a fact: %w", err)
-		}
-		facts = append(facts, Fact{Subject: m.Subject(), Data: m.Data(), Sequence: meta.Sequence.Stream, Delivery: meta.NumDelivered})
+	facts, objects, err := f.read(msgs)
+	if err != nil {
+		f.retry(msgs)
+		return err
 	}
 	ctx, end := factsSpan(f.hard, f.cfg.Consumer, len(facts))
-	err := f.handle(ctx, facts)
+	err = f.handle(ctx, facts)
 	end(err)
 	if err != nil {
-		for _, m := range msgs {
-			_ = m.settle(func(m jetstream.Msg) error { return m.NakWithDelay(factRetry) })
-		}
+		f.retry(msgs)
 		return fmt.Errorf("handling %d facts: %w", len(facts), err)
 	}
 	for _, m := range msgs {
@@ -139,7 +158,38 @@ func (f *FactConsumer) process(msgs []*message) error {
 			return fmt.Errorf("acknowledging a fact: %w", err)
 		}
 	}
+	for _, name := range objects {
+		if err := f.bus.bodies.Delete(f.hard, name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+			return fmt.Errorf("removing the data of a fact: %w", err) // it expires
+		}
+	}
 	return nil
+}
+
+// read gives the facts in messages, and the objects in which some of them are.
+func (f *FactConsumer) read(msgs []*message) (facts []Fact, objects []string, err error) {
+	for _, m := range msgs {
+		meta, err := m.Metadata()
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading the position of a fact: %w", err)
+		}
+		data, object, err := f.bus.factData(f.hard, m.Headers(), m.Data())
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading a fact: %w", err)
+		}
+		if object != "" {
+			objects = append(objects, object)
+		}
+		facts = append(facts, Fact{Subject: m.Subject(), Data: data, Sequence: meta.Sequence.Stream, Delivery: meta.NumDelivered})
+	}
+	return facts, objects, nil
+}
+
+// retry hands messages back for later.
+func (f *FactConsumer) retry(msgs []*message) {
+	for _, m := range msgs {
+		_ = m.settle(func(m jetstream.Msg) error { return m.NakWithDelay(factRetry) })
+	}
 }
 
 // Stop takes no more facts. The batch under way is finished or, when ctx ends first, cancelled and handed back.

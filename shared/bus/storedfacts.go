@@ -25,7 +25,11 @@ func (b *Bus) NextFact(ctx context.Context, subj string, from uint64) (f Fact, o
 	case err != nil:
 		return f, false, fmt.Errorf("reading a fact of %s: %w", subj, err)
 	}
-	return Fact{Subject: m.Subject, Data: m.Data, Sequence: m.Sequence}, true, nil
+	data, _, err := b.factData(ctx, m.Header, m.Data)
+	if err != nil {
+		return f, false, err
+	}
+	return Fact{Subject: m.Subject, Data: data, Sequence: m.Sequence}, true, nil
 }
 
 // LastFact gives the place in the stream of the fact that was stored last, 0 when there is none.

@@ -141,3 +141,51 @@ func TestSessionsOfKeys(t *testing.T) {
 	status, answer = ask("two", strings.Replace(body, "mine", gjson.Get(made, "session_id").Str, 1))
 	require.Equal(t, http.StatusOK, status, answer)
 }
+
+// R-513: a question that is larger than what the model takes is the provider's error, and the session goes on without it.
+func TestQuestionLargerThanTheWindow(t *testing.T) {
+	t.Parallel()
+	upstream := fakellm.Start(t)
+	upstream.Handle(func(r fakellm.Request) fakellm.Answer {
+		if len(r.Body) > 50_000 {
+			return fakellm.JSON(http.StatusBadRequest, map[string]any{"error": map[string]any{
+				"message": "This model's maximum context length is 8192 tokens.", "type": "invalid_request_error", "code": "context_length_exceeded",
+			}})
+		}
+		return counting(r)
+	})
+	x := withServer(t, upstream.URL(), "admin_key: "+adminKey, "", nil)
+	ask := func(text string) (int, string) {
+		return x.do(t, http.MethodPost, "/v1/chat/completions", fmt.Sprintf(`{"model":"m","session_id":"s","messages":[{"role":"user","content":%q}]}`, text))
+	}
+	status, answer := ask("first")
+	require.Equal(t, http.StatusOK, status, answer)
+	for range 2 {
+		status, answer = ask(strings.Repeat("far too long ", 5000))
+		require.Equal(t, http.StatusBadRequest, status, answer)
+		require.Equal(t, "context_length_exceeded", gjson.Get(answer, "error.code").Str)
+	}
+	_, answer = ask("second")
+	require.Equal(t, "3 messages, the last: second", gjson.Get(answer, "choices.0.message.content").Str, answer)
+	_, list := x.do(t, http.MethodGet, "/v1/admin/sessions/s/messages", "", "X-Admin-Key", adminKey)
+	require.Len(t, gjson.Get(list, `#(state=="unanswered")#`).Array(), 2)
+}
+
+// R-514: of several choices the first is what the session goes on with.
+func TestSeveralChoicesInASession(t *testing.T) {
+	t.Parallel()
+	upstream := fakellm.Start(t)
+	upstream.Handle(func(r fakellm.Request) fakellm.Answer {
+		choice := func(i int) map[string]any {
+			return map[string]any{"index": i, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": fmt.Sprint("choice ", i)}}
+		}
+		return fakellm.JSON(http.StatusOK, map[string]any{"id": "c", "object": "chat.completion", "model": "real", "choices": []any{choice(0), choice(1)}})
+	})
+	x := withServer(t, upstream.URL(), "admin_key: "+adminKey, "", nil)
+	for range 2 {
+		status, answer := x.do(t, http.MethodPost, "/v1/chat/completions", `{"model":"m","n":2,"session_id":"s","messages":[{"role":"user","content":"q"}]}`)
+		require.Equal(t, http.StatusOK, status, answer)
+		require.Len(t, gjson.Get(answer, "choices").Array(), 2)
+	}
+	require.Equal(t, []string{"q", "choice 0", "q"}, talkOf(upstream))
+}
