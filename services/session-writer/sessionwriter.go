@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,7 @@ import (
 	"hydrallm/services/session-writer/internal/memory"
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/query"
@@ -38,8 +40,10 @@ type Config struct {
 
 	CompactThreshold int    // estimated tokens of a session from which on its older messages are summarised; 0 = never
 	RecentWindow     int    // newest messages that are not; 0 = 1
-	Compressor       string // "extractive", "http" or "off"; "" = "extractive"
+	Compressor       string // "extractive", "http", "llm" or "off"; "" = "extractive"
 	CompressorURL    string // for "http"
+	CompressorModel  string // for "llm", as clients name it
+	Configured       bool   // CompressorModel is a model of the configuration
 }
 
 const (
@@ -103,6 +107,7 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 	return New(Config{
 		ID: p.ID, Version: p.Version, Database: c.Database.Reveal(), RetentionDays: c.RetentionDays, MaxSessions: c.MaxSessions,
 		CompactThreshold: c.CompactThreshold, RecentWindow: c.RecentWindow, Compressor: c.Compressor, CompressorURL: c.CompressorURL,
+		CompressorModel: c.CompressorModel, Configured: slices.ContainsFunc(p.Config.Models, func(m config.Model) bool { return m.Name == c.CompressorModel }),
 	}, p.Bus, p.Log, p.Metrics)
 }
 
@@ -120,7 +125,10 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	}
 	all := &sessions{store: db, facts: s.bus, log: s.log}
 	kept := &stored{store: db, facts: s.bus, life: s.cfg.responseLife(), most: maxInherited}
-	summaries, texts := s.compressors(r)
+	summaries, texts, err := s.compressors(r)
+	if err != nil {
+		return err
+	}
 	optimizer := memory.New(memory.Config{Threshold: int64(s.cfg.CompactThreshold), Window: s.cfg.RecentWindow}, db, summaries, s.log, s.metrics.compacted)
 	r.wg.Go(func() { optimizer.Run(work) })
 	w := &writer{store: db, database: r.database, sessions: all, stored: kept, optimizer: optimizer, dead: s.bus.DeadFact, log: s.log, metrics: s.metrics}
@@ -149,18 +157,26 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 }
 
 // compressors gives what makes summaries, nil for nothing, and what shortens the history of a prompt.
-func (s *Service) compressors(r *run) (summaries, texts memory.Compressor) {
+func (s *Service) compressors(r *run) (summaries, texts memory.Compressor, err error) {
 	switch s.cfg.Compressor {
 	case "off":
-		return nil, compress.HeadTail{}
+		return nil, compress.HeadTail{}, nil
 	case "http":
 		r.sidecar = compress.NewSidecar(s.cfg.CompressorURL)
-		c := compress.NewFallback(r.sidecar, func(ctx context.Context, err error) {
-			s.log.WarnContext(ctx, "the compressor failed, the built-in one does its work", slog.Any("error", err))
-		})
-		return c, c
+		c := compress.NewFallback(r.sidecar, s.compressorFailed)
+		return c, c, nil
+	case "llm":
+		r.model, err = newModelCompressor(s.bus, s.cfg.ID, s.cfg.CompressorModel, s.cfg.Configured)
+		if err != nil {
+			return nil, nil, err
+		}
+		return compress.NewFallback(r.model, s.compressorFailed), compress.Extractive{}, nil // nobody waits for a model for each message of a prompt
 	}
-	return compress.Extractive{}, compress.Extractive{}
+	return compress.Extractive{}, compress.Extractive{}, nil
+}
+
+func (s *Service) compressorFailed(ctx context.Context, err error) {
+	s.log.WarnContext(ctx, "the compressor failed, the built-in one does its work", slog.Any("error", err))
 }
 
 // retention says how much is kept.
@@ -190,6 +206,7 @@ type run struct {
 	facts    *bus.FactConsumer
 	queries  *bus.Service
 	work     *bus.Consumer
+	model    *modelCompressor   // nil = none
 	sidecar  *compress.Sidecar  // nil = none
 	cancel   context.CancelFunc // of everything that works for this run
 	wg       sync.WaitGroup
@@ -206,6 +223,9 @@ func (s *Service) end(ctx context.Context, r *run) error {
 	r.wg.Wait()
 	if r.sidecar != nil {
 		r.sidecar.Close()
+	}
+	if r.model != nil {
+		err = errors.Join(err, r.model.Close())
 	}
 	return errors.Join(err, r.store.Close())
 }

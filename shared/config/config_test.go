@@ -80,7 +80,7 @@ func TestDefaults(t *testing.T) {
 		Intent: config.Intent{EmbeddingModel: "bge-m3:latest", EmbeddingURL: "http://localhost:11434", Threshold: 0.58},
 	}, c.Web)
 	require.Equal(t, "sqlite:data/hydrallm.db", c.Sessions.Database.Reveal())
-	require.Equal(t, config.Sessions{Database: c.Sessions.Database, CompactThreshold: 6000, RecentWindow: 4, Compressor: "extractive", RetentionDays: 30, StoreResponses: true, SystemContext: true}, c.Sessions)
+	require.Equal(t, config.Sessions{Database: c.Sessions.Database, CompactThreshold: 6000, RecentWindow: 4, Compressor: "extractive", CompressorModel: "auto", RetentionDays: 30, StoreResponses: true, SystemContext: true}, c.Sessions)
 	require.Equal(t, config.NATS{StoreDir: "data/nats", Replicas: 1}, c.NATS)
 	require.Equal(t, config.Log{Level: "info", Format: "text"}, c.Log)
 	require.Equal(t, config.Telemetry{ServiceName: "hydrallm"}, c.Telemetry)
@@ -174,7 +174,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		Intent: config.Intent{EmbeddingModel: "e", EmbeddingURL: "http://e", Threshold: 1, PatternsDir: "p", KeywordsDir: "k"},
 	}, c.Web)
 	require.Equal(t, config.Sessions{
-		Database: "postgres://u:p@h/d", CompactThreshold: 19, RecentWindow: 20, Compressor: "http", CompressorURL: "http://z", RetentionDays: 21, MaxSessions: 22, StoreResponses: true, SystemContext: true,
+		Database: "postgres://u:p@h/d", CompactThreshold: 19, RecentWindow: 20, Compressor: "http", CompressorURL: "http://z", CompressorModel: "auto", RetentionDays: 21, MaxSessions: 22, StoreResponses: true, SystemContext: true,
 	}, c.Sessions)
 	require.Equal(t, config.NATS{
 		URL: "nats://a:1,nats://b:2", Listen: "127.0.0.1:4222", Credentials: "c", StoreDir: "d", Replicas: 3, WorkOnDisk: true,

@@ -125,7 +125,7 @@ var errorCases = map[string]struct {
 	"lifetime too long":       {"server: {background_lifetime: 7h}", []string{"1: server.background_lifetime: must be at most 6h (got \"7h\")"}},
 	"no lifetime":             {"server: {background_lifetime: 0s}", []string{"1: server.background_lifetime: must be more than zero (got \"0s\")"}},
 	"no compressor address":   {"sessions: {compressor: http}", []string{"1: sessions.compressor_url: is missing: compressor http needs it"}},
-	"unknown compressor":      {"sessions: {compressor: llm}", []string{`1: sessions.compressor: must be one of extractive, http, off (got "llm")`}},
+	"unknown compressor":      {"sessions: {compressor: gpt}", []string{`1: sessions.compressor: must be one of extractive, http, llm, off (got "gpt")`}},
 	"MCP without an address":  {"web: {backend: mcp}", []string{"1: web.mcp.url: is missing: backend mcp needs it"}}, // C-41
 	"address of an engine":    {"web: {engines: {bing: x}}", []string{`1: web.engines.bing: must be an address with a host that begins with http:// or https:// (got "x")`}},
 	"allowed host with path":  {"web: {allow_hosts: [http://h]}", []string{`1: web.allow_hosts[0]: must be an IP address or a host name (got "http://h")`}},

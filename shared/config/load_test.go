@@ -250,7 +250,7 @@ func TestQuickStart(t *testing.T) {
 	require.Equal(t, config.OpenSERP{URL: "http://o", Engine: "bing"}, c.Web.OpenSERP)
 	require.Equal(t, 2*time.Hour, c.Web.CacheTTL)
 	require.Equal(t, "e", c.Web.Intent.EmbeddingModel)
-	require.Equal(t, config.Sessions{Database: "sqlite:/data/hydrallm.db", CompactThreshold: 9, RecentWindow: 10, Compressor: "extractive", RetentionDays: 8, MaxSessions: 7, StoreResponses: true, SystemContext: true}, c.Sessions)
+	require.Equal(t, config.Sessions{Database: "sqlite:/data/hydrallm.db", CompactThreshold: 9, RecentWindow: 10, Compressor: "extractive", CompressorModel: "auto", RetentionDays: 8, MaxSessions: 7, StoreResponses: true, SystemContext: true}, c.Sessions)
 	require.Equal(t, config.NATS{URL: "nats://n:4222", StoreDir: "/data/nats", Replicas: 1}, c.NATS)
 }
 

@@ -12,8 +12,9 @@ type Sessions struct {
 	Database         Secret // sqlite:<path> or postgres://...
 	CompactThreshold int    // estimated tokens (R-307)
 	RecentWindow     int    // messages (R-308)
-	Compressor       string // extractive | http | off (R-312)
+	Compressor       string // extractive | http | llm | off (R-312)
 	CompressorURL    string // for http
+	CompressorModel  string // for llm, as clients name it
 	RetentionDays    int    // 1 to 365 (R-315)
 	MaxSessions      int    // 0 = no limit
 	StoreResponses   bool   // clients may have responses stored (R-610)
@@ -27,10 +28,12 @@ func (s *Sessions) settings() []setting {
 		key("compact_threshold", integer(&s.CompactThreshold, 1, math.MaxInt32), "6000",
 			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD"),
 		key("recent_window", integer(&s.RecentWindow, 1, math.MaxInt32), "4", "newest messages that are never summarised").env("SESSION_RECENT_WINDOW"),
-		key("compressor", oneOf(&s.Compressor, "extractive", "http", "off"), "extractive", "what makes the summary: `extractive` keeps the sentences that say most and "+
-			"needs no model, `http` asks `compressor_url`, with `off` nothing is summarised"),
+		key("compressor", oneOf(&s.Compressor, "extractive", "http", "llm", "off"), "extractive", "what makes the summary: `extractive` keeps the sentences that say most and "+
+			"needs no model, `http` asks `compressor_url`, `llm` asks `compressor_model`, with `off` nothing is summarised"),
 		key("compressor_url", web(&s.CompressorURL), "", "a compressor such as LLMLingua-2, for `compressor: http`. It gets `{\"text\": ..., \"target_tokens\": 800}` and "+
 			"answers `{\"text\": ...}`. When it fails, `extractive` does the work"),
+		key("compressor_model", name(&s.CompressorModel), "auto", "the model for `compressor: llm`, by any name that clients may use; its calls are in the usage like any other. "+
+			"When it fails, `extractive` does the work"),
 		key("retention_days", integer(&s.RetentionDays, 1, 365), "30", "sessions that were not used for so long are deleted").
 			env("SESSION_RETENTION_DAYS"),
 		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",
@@ -49,6 +52,9 @@ func (doc *document) checkSessions() {
 		doc.fail("sessions.compressor_url", "is missing: compressor http needs it")
 	case s.Compressor != "http" && s.CompressorURL != "":
 		doc.warn("sessions.compressor_url", "has no effect with compressor %s", s.Compressor)
+	}
+	if s := doc.Sessions; s.Compressor != "llm" && s.CompressorModel != "auto" {
+		doc.warn("sessions.compressor_model", "has no effect with compressor %s", s.Compressor)
 	}
 }
 

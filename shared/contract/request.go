@@ -108,6 +108,7 @@ const MaxName = 512
 // Principals that are no client key.
 const (
 	PrincipalAnonymous = "anonymous" // the gateway has no client keys
+	PrincipalInternal  = "internal"  // the gateway itself; nobody from outside gets it
 	PrincipalAdmin     = "admin"     // the admin key was given; sees everything
 )
 

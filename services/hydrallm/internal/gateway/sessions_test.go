@@ -189,3 +189,49 @@ func TestSeveralChoicesInASession(t *testing.T) {
 	}
 	require.Equal(t, []string{"q", "choice 0", "q"}, talkOf(upstream))
 }
+
+// R-515: a model makes the summary, by the gateway's own pipeline: routed, or by the name of a configured model. When it fails the built-in compressor does the work.
+func TestSummaryByAModel(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		model  string
+		answer func(fakellm.Request) fakellm.Answer
+		want   string
+	}{
+		"configured":     {"ab", fakellm.Talk("The model says that the code is KX-4711."), "The model says that the code is KX-4711."},
+		"routed":         {"pb/real-b", fakellm.Talk("The model says that the code is KX-4711."), "The model says that the code is KX-4711."},
+		"a failure":      {"ab", func(fakellm.Request) fakellm.Answer { return fakellm.Error(http.StatusBadRequest, "no") }, "The code is KX-4711."},
+		"no such model":  {"pb", nil, "The code is KX-4711."},
+		"nothing to say": {"ab", fakellm.Talk(""), "The code is KX-4711."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			talker, summariser := fakellm.Start(t), fakellm.Start(t)
+			talker.Handle(fakellm.Talk("Yes."))
+			summariser.Handle(func(r fakellm.Request) fakellm.Answer {
+				if text := gjson.GetBytes(r.Body, "messages.@reverse.0.content").Str; !strings.Contains(text, "KX-4711") {
+					t.Errorf("the model is asked about %q", text)
+				}
+				return tt.answer(r)
+			})
+			s := settings(t, freeport.Port(t), talker.URL(), summariser.URL())
+			for i := range s.Models { // "ab" is the other provider's alone
+				if s.Models[i].Name == "ab" {
+					s.Models[i].Upstreams = s.Models[i].Upstreams[1:]
+				}
+			}
+			s.Sessions.Compressor, s.Sessions.CompressorModel, s.Sessions.CompactThreshold = "llm", tt.model, 300
+			x := serve(t, s)
+			var talk []string
+			for n := 0; len(talk) == 0 || !strings.HasPrefix(talk[0], "[CONVERSATION SUMMARY]"); n++ {
+				body := fmt.Sprintf(`{"model":"m","session_id":"s","messages":[{"role":"user","content":"Turn %d. The code is KX-4711. %s"}]}`, n, strings.Repeat("Nothing more is said of it. ", 150))
+				status, answer := x.do(t, http.MethodPost, "/v1/chat/completions", body)
+				require.Equal(t, http.StatusOK, status, answer)
+				talk = talkOf(talker)
+			}
+			require.Contains(t, talk[0], tt.want)
+			_, list := x.do(t, http.MethodGet, "/v1/admin/sessions", "", "X-Admin-Key", adminKey)
+			require.Len(t, gjson.Parse(list).Array(), 1, "a summary is no session")
+		})
+	}
+}

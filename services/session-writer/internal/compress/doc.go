@@ -14,8 +14,8 @@ const (
 // Tokens is the estimate for a text: a quarter of its characters, at least 1.
 func Tokens(text string) int { return max(1, utf8.RuneCountInString(text)/charactersPerToken) }
 
-// fits says whether a text is to be left as it is.
-func fits(text string, target int) bool {
+// Fits says whether a text is to be left as it is.
+func Fits(text string, target int) bool {
 	n := utf8.RuneCountInString(text)
 	return n < passLength || n <= target*charactersPerToken
 }

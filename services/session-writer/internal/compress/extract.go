@@ -23,7 +23,7 @@ const (
 
 // Compress never fails.
 func (Extractive) Compress(_ context.Context, text string, target int) (string, error) {
-	if fits(text, target) {
+	if Fits(text, target) {
 		return text, nil
 	}
 	all := weigh(split(text))

@@ -14,7 +14,7 @@ type HeadTail struct{}
 
 // Compress never fails.
 func (HeadTail) Compress(_ context.Context, text string, target int) (string, error) {
-	if fits(text, target) {
+	if Fits(text, target) {
 		return text, nil
 	}
 	half := max(0, target*charactersPerToken-len(cutMark)) / 2

@@ -47,7 +47,7 @@ type sidecarQuestion struct {
 
 // Compress fails when there is no answer in time, or one that is no shorter text.
 func (s *Sidecar) Compress(ctx context.Context, text string, target int) (string, error) {
-	if fits(text, target) {
+	if Fits(text, target) {
 		return text, nil
 	}
 	body, err := json.Marshal(sidecarQuestion{text, target})
@@ -87,30 +87,35 @@ func (s *Sidecar) Compress(ctx context.Context, text string, target int) (string
 	}
 }
 
-// Fallback asks a side-car first, and Extractive when that fails or has just failed. It is safe for concurrent use.
-type Fallback struct {
-	sidecar *Sidecar
-	failed  func(ctx context.Context, err error)
-	rested  atomic.Int64 // time in Unix nanoseconds until which the side-car is left alone
+// Primary is a compressor that may fail.
+type Primary interface {
+	Compress(ctx context.Context, text string, target int) (string, error)
 }
 
-// sidecarRest is how long a side-car that failed is not asked, so that nobody waits for it again and again.
-const sidecarRest = 10 * time.Second
+// Fallback asks another compressor first, and Extractive when that fails or has just failed. It is safe for concurrent use.
+type Fallback struct {
+	primary Primary
+	failed  func(ctx context.Context, err error)
+	rested  atomic.Int64 // time in Unix nanoseconds until which the other one is left alone
+}
 
-// NewFallback makes one that tells failed why the side-car failed.
-func NewFallback(s *Sidecar, failed func(ctx context.Context, err error)) *Fallback {
-	return &Fallback{sidecar: s, failed: failed}
+// primaryRest is how long a compressor that failed is not asked, so that nobody waits for it again and again.
+const primaryRest = 10 * time.Second
+
+// NewFallback makes one that tells failed why the other one failed.
+func NewFallback(p Primary, failed func(ctx context.Context, err error)) *Fallback {
+	return &Fallback{primary: p, failed: failed}
 }
 
 // Compress never fails.
 func (f *Fallback) Compress(ctx context.Context, text string, target int) (string, error) {
 	if time.Now().UnixNano() >= f.rested.Load() {
-		short, err := f.sidecar.Compress(ctx, text, target)
+		short, err := f.primary.Compress(ctx, text, target)
 		if err == nil {
 			return short, nil
 		}
 		if !errors.Is(ctx.Err(), context.Canceled) { // who asked is gone
-			f.rested.Store(time.Now().Add(sidecarRest).UnixNano())
+			f.rested.Store(time.Now().Add(primaryRest).UnixNano())
 			f.failed(ctx, err)
 		}
 	}
