@@ -112,7 +112,7 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 }
 
 func (s *Service) begin(ctx context.Context, r *run) error {
-	db, err := store.New(s.cfg.Database)
+	db, err := store.New(s.cfg.Database, projectOf(ctx, ""))
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (s *Store) fork(ctx context.Context, tx *sqlx.Tx, f Fork, now time.Time) er
 		return err
 	}
 	_, err = tx.ExecContext(ctx, tx.Rebind(`INSERT INTO sessions (id, project_id, parent_session_id, fork_point_message_id, owner, title, created_at, updated_at,
-		turns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`), f.ID, defaultProject, f.Source, point.ID, forkOwner(row, f.Principal),
+		turns) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`), f.ID, s.project, f.Source, point.ID, forkOwner(row, f.Principal),
 		clip(row.Title, maxTitle)+fmt.Sprintf(" (fork %d)", row.Forks+1), Time{now}, Time{now}, point.Turn)
 	if err != nil {
 		return err

@@ -129,7 +129,7 @@ func (s *Store) lockSession(ctx context.Context, tx *sqlx.Tx, id string) (row se
 func (s *Store) claimSession(ctx context.Context, tx *sqlx.Tx, id, principal string, at time.Time) (sessionRow, error) {
 	row, err := s.lockSession(ctx, tx, id)
 	if errors.Is(err, ErrNoSession) {
-		if err := createSession(ctx, tx, id, principal, at); err != nil {
+		if err := s.createSession(ctx, tx, id, principal, at); err != nil {
 			return row, err
 		}
 		row, err = s.lockSession(ctx, tx, id) // another process may have made it
@@ -152,9 +152,9 @@ func mayUse(row sessionRow, principal string) error {
 	return nil
 }
 
-func createSession(ctx context.Context, tx *sqlx.Tx, id, owner string, at time.Time) error {
+func (s *Store) createSession(ctx context.Context, tx *sqlx.Tx, id, owner string, at time.Time) error {
 	_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO sessions (id, project_id, owner, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
-		ON CONFLICT (id) DO NOTHING`), id, defaultProject, owner, Time{at}, Time{at})
+		ON CONFLICT (id) DO NOTHING`), id, s.project, owner, Time{at}, Time{at})
 	return err
 }
 

@@ -350,3 +350,20 @@ func TestIDsAreInOrder(t *testing.T) {
 	require.NotEqual(t, ForkID("r", now), ForkID("s", now))
 	require.Len(t, ForkID("r", now), 30)
 }
+
+// new sessions, and forks, belong to the project of the store.
+func TestProjectOfSessions(t *testing.T) {
+	t.Parallel()
+	s, err := New(sqliteAddress(t), "0123456789ab")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	require.NoError(t, s.Prepare(t.Context()))
+	ask(t, s, "a", "r1", "one")
+	fork, err := s.Fork(t.Context(), Fork{Source: "a", Principal: owner})
+	require.NoError(t, err)
+	for _, id := range []string{"a", fork} {
+		one, err := s.Session(t.Context(), id)
+		require.NoError(t, err)
+		require.Equal(t, "0123456789ab", one.ProjectID)
+	}
+}

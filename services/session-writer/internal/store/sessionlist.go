@@ -44,7 +44,7 @@ func (s *Store) Session(ctx context.Context, id string) (one query.Session, err 
 // NewSession makes a session that belongs to nobody yet and gives its id.
 func (s *Store) NewSession(ctx context.Context) (id string, err error) {
 	id = s.ids.next(prefixSession)
-	err = s.inTx(ctx, func(tx *sqlx.Tx) error { return createSession(ctx, tx, id, "", time.Now()) })
+	err = s.inTx(ctx, func(tx *sqlx.Tx) error { return s.createSession(ctx, tx, id, "", time.Now()) })
 	if err != nil {
 		return "", fmt.Errorf("making a session: %w", err)
 	}

@@ -169,7 +169,7 @@ func TestFailedTransactionLeavesNothing(t *testing.T) {
 // openBeside is a store as another process has it that came by the lock, on a database that is prepared.
 func openBeside(t *testing.T, address string) *Store {
 	t.Helper()
-	s, err := New(address)
+	s, err := New(address, "")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	s.ready.Store(true)

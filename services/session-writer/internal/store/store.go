@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
@@ -15,10 +16,11 @@ import (
 
 // Store is a database. It is safe for concurrent use.
 type Store struct {
-	write *sqlx.DB
-	read  *sqlx.DB // the same as write on PostgreSQL
-	ids   *ids
-	ready *atomic.Bool // the gate of all connections
+	write   *sqlx.DB
+	read    *sqlx.DB // the same as write on PostgreSQL
+	ids     *ids
+	project string       // of new sessions
+	ready   *atomic.Bool // the gate of all connections
 
 	migrate func(ctx context.Context) error
 	lock    *sqliteLock // nil on PostgreSQL
@@ -31,8 +33,16 @@ const (
 )
 
 // New makes a store for the database at address: "sqlite:" and a path, relative to the working directory, or a postgres:// URL. Until Prepare has
-// succeeded each use of it fails with ErrNotReady. No error of a store shows the password of the address. The caller must Close it.
-func New(address string) (*Store, error) {
+// succeeded each use of it fails with ErrNotReady. New sessions belong to a project, "" for the default one. No error of a store shows the password of the address. The caller must Close it.
+func New(address, project string) (*Store, error) {
+	s, err := newStore(address)
+	if err == nil {
+		s.project = cmp.Or(project, defaultProject)
+	}
+	return s, err
+}
+
+func newStore(address string) (*Store, error) {
 	switch {
 	case strings.HasPrefix(address, sqlitePrefix):
 		return newSQLite(strings.TrimPrefix(address, sqlitePrefix))
@@ -42,9 +52,9 @@ func New(address string) (*Store, error) {
 	return nil, errors.New("database address is neither sqlite:PATH nor a postgres:// address")
 }
 
-// Open is New and Prepare.
+// Open is New and Prepare, for the default project.
 func Open(ctx context.Context, address string) (*Store, error) {
-	s, err := New(address)
+	s, err := New(address, "")
 	if err != nil {
 		return nil, err
 	}
