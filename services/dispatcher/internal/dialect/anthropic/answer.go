@@ -33,7 +33,7 @@ func (Translator) Completion(out *answer.Chunk, body []byte) bool {
 	if !rawjson.Valid(body) {
 		return false
 	}
-	message := object(body)
+	message := rawjson.Given(body)
 	content := message["content"]
 	if rawjson.Text(message["type"]) != "message" || len(content) == 0 || content[0] != '[' {
 		return false
@@ -41,7 +41,7 @@ func (Translator) Completion(out *answer.Chunk, body []byte) bool {
 	out.ID, out.Created, out.Model = message["id"], created(), message["model"]
 	w := whole{ch: out.Choose(0)}
 	for b := range rawjson.Elements(content) {
-		w.add(object(b.Of(content)))
+		w.add(rawjson.Given(b.Of(content)))
 	}
 	w.end(message["stop_reason"])
 	var u usage

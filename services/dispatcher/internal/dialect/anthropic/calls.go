@@ -30,7 +30,7 @@ type calls struct {
 
 // toolCall translates an entry of tool_calls.
 func (c *conversation) toolCall(place string, entry map[string][]byte) (block, error) {
-	function := object(entry["function"])
+	function := rawjson.Given(entry["function"])
 	return c.toolUse(place+".function.name", entry["id"], function["name"], function["arguments"], nil)
 }
 

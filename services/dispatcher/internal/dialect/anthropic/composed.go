@@ -13,7 +13,7 @@ var compositions = []string{"anyOf", "oneOf", "allOf"}
 // flatSchema gives a schema of an object without compositions at its top. What they say of properties is kept as far as one list of them can
 // say it: the schema that comes out accepts all that the original accepts, and maybe more.
 func flatSchema(schema []byte) []byte {
-	top := object(schema)
+	top := rawjson.Given(schema)
 	if !slices.ContainsFunc(compositions, func(name string) bool { return top[name] != nil }) {
 		return schema
 	}
@@ -63,9 +63,9 @@ type composer struct {
 // each alternative.
 func (c *composer) shapeOf(schema []byte) shape {
 	var s shape
-	in := object(schema)
+	in := rawjson.Given(schema)
 	if definition := c.definitions[rawjson.Text(in["$ref"])]; definition != nil && in["properties"] == nil {
-		schema, in = definition, object(definition)
+		schema, in = definition, rawjson.Given(definition)
 	}
 	if c.budget -= len(schema); c.budget < 0 {
 		return s

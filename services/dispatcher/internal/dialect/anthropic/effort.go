@@ -72,7 +72,7 @@ func (r *request) thinks() bool {
 // none, and schemas that can't be said are left out: the answer may then have another form, but what the client asked for in words stands.
 func (r *request) outputConfig() []byte {
 	given := r.in["output_config"]
-	own := object(given)
+	own := rawjson.Given(given)
 	out := fields(nil)
 	if len(own) > 0 {
 		out = append(out, given[:len(given)-1]...)
@@ -80,8 +80,8 @@ func (r *request) outputConfig() []byte {
 	if r.effort != "" && own["effort"] == nil {
 		out = out.set("effort", quote(r.effort))
 	}
-	wanted := object(r.in["response_format"])
-	schema := object(wanted["json_schema"])["schema"]
+	wanted := rawjson.Given(r.in["response_format"])
+	schema := rawjson.Given(wanted["json_schema"])["schema"]
 	if rawjson.Text(wanted["type"]) == "json_schema" && schema != nil && r.model.schema && own["format"] == nil {
 		if schema = outputSchema(schema); schema != nil {
 			out = out.set("format", typed("json_schema").set("schema", schema).end())

@@ -10,19 +10,6 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// object gives the raw members of a valid JSON object that are not null; of two with one name, the last. What is no object has none.
-func object(raw []byte) map[string][]byte {
-	members := map[string][]byte{}
-	for m := range rawjson.Members(raw) {
-		if value := m.Value.Of(raw); value[0] != 'n' {
-			members[string(m.Name())] = value
-		} else {
-			delete(members, string(m.Name()))
-		}
-	}
-	return members
-}
-
 // fields is a JSON object under construction.
 type fields []byte
 

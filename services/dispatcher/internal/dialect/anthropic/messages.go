@@ -35,7 +35,7 @@ func (c *conversation) read(messages []byte) error {
 	}
 	n := 0
 	for m := range rawjson.Elements(messages) {
-		if err := c.message(fmt.Sprintf("messages[%d]", n), object(m.Of(messages))); err != nil {
+		if err := c.message(fmt.Sprintf("messages[%d]", n), rawjson.Given(m.Of(messages))); err != nil {
 			return err
 		}
 		n++
@@ -134,7 +134,7 @@ func (c *conversation) assistantMessage(place string, m map[string][]byte) error
 	}
 	n := 0
 	for call := range rawjson.Elements(m["tool_calls"]) {
-		b, err := c.toolCall(fmt.Sprintf("%s.tool_calls[%d]", place, n), object(call.Of(m["tool_calls"])))
+		b, err := c.toolCall(fmt.Sprintf("%s.tool_calls[%d]", place, n), rawjson.Given(call.Of(m["tool_calls"])))
 		if err != nil {
 			return err
 		}

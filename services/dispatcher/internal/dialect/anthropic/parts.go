@@ -32,7 +32,7 @@ func textBlock(raw, cache []byte) block {
 func contentOf(place string, content []byte, translate func(place string, part map[string][]byte) (block, error)) ([]block, error) {
 	var blocks []block
 	add := func(place string, raw []byte) error {
-		b, err := translate(place, object(raw))
+		b, err := translate(place, rawjson.Given(raw))
 		if err == nil && b.kind != "" {
 			blocks = append(blocks, b)
 		}
@@ -94,7 +94,7 @@ func anyPart(place string, part map[string][]byte) (block, error) {
 func imagePart(place string, part map[string][]byte) (block, error) {
 	raw := part["image_url"]
 	if !isString(raw) {
-		raw = object(raw)["url"]
+		raw = rawjson.Given(raw)["url"]
 	}
 	url := text(raw)
 	if isWeb(url) {
@@ -110,7 +110,7 @@ func imagePart(place string, part map[string][]byte) (block, error) {
 
 // filePart takes a file whose data are in the request. Files that were uploaded to OpenAI are out of reach.
 func filePart(place string, part map[string][]byte) (block, error) {
-	file := object(part["file"])
+	file := rawjson.Given(part["file"])
 	raw := file["file_data"]
 	url := text(raw)
 	kind, source := "document", []byte(nil)
@@ -174,7 +174,7 @@ func typeOf(data []byte) string {
 
 // relabeled corrects the type of an image in Anthropic's own form.
 func relabeled(source []byte) []byte {
-	in := object(source)
+	in := rawjson.Given(source)
 	if actual := typeOf(inner(in["data"])); actual != "" && actual != pdfType && !rawjson.Is(in["media_type"], actual) {
 		return rawjson.AppendSet(nil, source, "media_type", quote(actual))
 	}

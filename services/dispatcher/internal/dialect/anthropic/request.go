@@ -32,7 +32,7 @@ func (Translator) Request(body []byte, stream bool) (dialect.Native, error) {
 	if !rawjson.Valid(body) {
 		return dialect.Native{}, &openai.RequestError{Message: "The request body is not valid JSON.", Code: openai.CodeInvalidJSON}
 	}
-	r := request{in: object(body), chat: conversation{byID: map[string]*calls{}, sent: map[string]bool{}}}
+	r := request{in: rawjson.Given(body), chat: conversation{byID: map[string]*calls{}, sent: map[string]bool{}}}
 	if len(inner(r.in["model"])) == 0 {
 		return dialect.Native{}, refuse(openai.CodeMissing, "model", "is missing")
 	}
@@ -166,7 +166,7 @@ const maxUserID = 256
 
 // metadata names the user. OpenAI's metadata are something else, of which only a user_id fits. Addresses of mail are not wanted there.
 func (r *request) metadata() []byte {
-	user := object(r.in["metadata"])["user_id"]
+	user := rawjson.Given(r.in["metadata"])["user_id"]
 	if user == nil {
 		user = r.in["user"]
 	}

@@ -53,7 +53,7 @@ func outputSchema(schema []byte) []byte {
 	if len(schema) > maxSchema {
 		return nil
 	}
-	top := object(schema)
+	top := rawjson.Given(schema)
 	open := isObjectType(top["type"])
 	for _, name := range [...]string{"properties", "$ref", "anyOf", "oneOf", "allOf"} {
 		open = open && top[name] == nil

@@ -39,7 +39,7 @@ func thinkingBlocks(details []byte) []block {
 		thought, signature = thought[:0], nil
 	}
 	for e := range rawjson.Elements(details) {
-		entry := object(e.Of(details))
+		entry := rawjson.Given(e.Of(details))
 		if string(entry["format"]) != format {
 			continue
 		}

@@ -43,7 +43,7 @@ func (r *request) readTools() error {
 }
 
 func toolOf(place string, raw []byte) ([]byte, error) {
-	tool := object(raw)
+	tool := rawjson.Given(raw)
 	kind := rawjson.Text(tool["type"])
 	if schema := tool["input_schema"]; schema != nil || datedTool.MatchString(kind) { // in Anthropic's own form
 		if flat := flatSchema(schema); len(flat) != len(schema) {
@@ -54,7 +54,7 @@ func toolOf(place string, raw []byte) ([]byte, error) {
 	if kind != "function" {
 		return nil, refuse(openai.CodeInvalidValue, place+".type", "is %q, but this provider has no tools but functions", kind)
 	}
-	function := object(tool["function"])
+	function := rawjson.Given(tool["function"])
 	if len(inner(function["name"])) == 0 {
 		return nil, refuse(openai.CodeMissing, place+".function.name", "is missing")
 	}
@@ -83,11 +83,11 @@ func (r *request) readChoice() error {
 	if isString(given) {
 		choice = rawjson.Text(given)
 	} else if given != nil {
-		in := object(given)
+		in := rawjson.Given(given)
 		choice = rawjson.Text(in["type"])
 		name = in["name"] // of Anthropic's own form
 		if choice == "function" {
-			choice, name = "tool", object(in["function"])["name"]
+			choice, name = "tool", rawjson.Given(in["function"])["name"]
 		}
 		parallel = parallel && string(in["disable_parallel_tool_use"]) != "true"
 	}
