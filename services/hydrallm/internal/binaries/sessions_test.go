@@ -87,11 +87,11 @@ func TestSessionsOutliveTheirWriters(t *testing.T) {
 	require.NoError(t, err)
 	const admin = "the-admin-key-of-the-test"
 	text = append(bytes.Replace(text, []byte("server: {"), []byte("server: {admin_key: "+admin+", "), 1), fmt.Sprintf("sessions: {database: %q}\n", database.Address())...)
-	require.NoError(t, os.WriteFile(f.config, text, 0o600))
+	require.NoError(t, os.WriteFile(f.config, text, 0o600)) //nolint:gosec // a file of the test
 	second := *f
 	second.ingress, second.config = freeport.Addr(t), filepath.Join(t.TempDir(), "config.yaml")
 	text = []byte(strings.Replace(string(text), "port: "+portOf(t, f.ingress), "port: "+portOf(t, second.ingress), 1))
-	require.NoError(t, os.WriteFile(second.config, text, 0o600))
+	require.NoError(t, os.WriteFile(second.config, text, 0o600)) //nolint:gosec // a file of the test
 	f.upstream.Handle(counting)
 	f.start(t, "dispatcher")
 	f.start(t, "session-writer")

@@ -175,7 +175,7 @@ func TestQuestionLargerThanTheWindow(t *testing.T) {
 func TestSeveralChoicesInASession(t *testing.T) {
 	t.Parallel()
 	upstream := fakellm.Start(t)
-	upstream.Handle(func(r fakellm.Request) fakellm.Answer {
+	upstream.Handle(func(fakellm.Request) fakellm.Answer {
 		choice := func(i int) map[string]any {
 			return map[string]any{"index": i, "finish_reason": "stop", "message": map[string]any{"role": "assistant", "content": fmt.Sprint("choice ", i)}}
 		}

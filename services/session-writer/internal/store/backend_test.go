@@ -90,8 +90,8 @@ func countRows(t *testing.T, s *Store, table string) int {
 	return n
 }
 
-func exec(t testing.TB, s *Store, statement string, args ...any) {
-	t.Helper()
-	_, err := s.write.ExecContext(t.Context(), s.write.Rebind(statement), args...)
-	require.NoError(t, err)
+func exec(tb testing.TB, s *Store, statement string, args ...any) {
+	tb.Helper()
+	_, err := s.write.ExecContext(tb.Context(), s.write.Rebind(statement), args...)
+	require.NoError(tb, err)
 }

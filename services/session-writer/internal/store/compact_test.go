@@ -152,11 +152,11 @@ func TestLastRequests(t *testing.T) {
 	t.Parallel()
 	var many []string
 	for i := range 3 * maxFolded {
-		many = append(many, fmt.Sprint(i/2), "")
+		many = append(many, strconv.Itoa(i/2), "")
 	}
 	last := lastRequests(many)
 	require.Len(t, last, maxFolded)
-	require.Equal(t, fmt.Sprint(3*maxFolded/2-1), last[maxFolded-1])
+	require.Equal(t, strconv.Itoa(3*maxFolded/2-1), last[maxFolded-1])
 }
 
 // of several compactions at the same time, while turns go on, one comes through, and every message is in the history or was compacted once.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -32,7 +33,7 @@ func fillMany(b *testing.B, s *Store) {
 		`INSERT INTO sessions (id, project_id, owner, created_at, updated_at, message_count, turns, context_tokens)
 			SELECT 'many-' || n, 'default', '` + owner + `', ?, ?, 100, 50, 7500 FROM s`,
 		`INSERT INTO messages (id, session_id, role, created_at, turn, place, state, request_id, tokens, surface, body)
-			SELECT 'msg_' || n || '-' || t || '-' || p, 'many-' || n, CASE p WHEN 0 THEN 'user' ELSE 'assistant' END, ?, t, p * ` + fmt.Sprint(answerPlace) + `, 'done',
+			SELECT 'msg_' || n || '-' || t || '-' || p, 'many-' || n, CASE p WHEN 0 THEN 'user' ELSE 'assistant' END, ?, t, p * ` + strconv.Itoa(answerPlace) + `, 'done',
 			'rid-' || n || '-' || t, 75, 'chat', CASE p WHEN 0 THEN '{"role":"user","content":"' ELSE '{"role":"assistant","content":"' END || n || ' ' || t || ' ` + text + `"}' FROM s, m, a`,
 		`INSERT INTO parts (id, message_id, type, data, created_at)
 			SELECT 'prt_' || n || '-' || t, 'msg_' || n || '-' || t || '-1', 'step_cost', '{"provider":"groq","model":"llama","key_index":2,"tokens":13,"latency_ms":250}', ? FROM s, m`,
