@@ -18,7 +18,7 @@ import (
 
 // operation is what a client asks for: how its request goes to a provider, and what becomes of a good answer.
 type operation interface {
-	// streams says whether the client wants an event stream.
+	// streams says whether the client gets the answer as it comes. It is not compressed then, which would hold it back.
 	streams() bool
 	// media gives the types of the request's body and of the answer's.
 	media() (content, accept string)

@@ -22,7 +22,7 @@ type passthrough struct {
 	envelope *contract.Request
 }
 
-func (passthrough) streams() bool { return false }
+func (passthrough) streams() bool { return true }
 
 func (o passthrough) media() (content, accept string) {
 	return cmp.Or(o.envelope.ContentType, contentJSON), "*/*"

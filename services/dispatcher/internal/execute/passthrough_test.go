@@ -46,12 +46,12 @@ func sound(w http.ResponseWriter, _ *http.Request, _ int) {
 // R-650, R-651: what goes to the upstream and what comes back, with failover before the headers.
 func TestPassthrough(t *testing.T) {
 	t.Parallel()
-	type seen struct{ path, kind, accept, body string }
+	type seen struct{ path, kind, accept, encoding, body string }
 	var got seen
 	noting := func(h handler) handler {
 		return func(w http.ResponseWriter, r *http.Request, n int) {
 			body, _ := io.ReadAll(r.Body)
-			got = seen{r.URL.Path, r.Header.Get("Content-Type"), r.Header.Get("Accept"), string(body)}
+			got = seen{r.URL.Path, r.Header.Get("Content-Type"), r.Header.Get("Accept"), r.Header.Get("Accept-Encoding"), string(body)}
 			h(w, r, n)
 		}
 	}
@@ -64,7 +64,7 @@ func TestPassthrough(t *testing.T) {
 	bubble(t, map[string]handler{"a": inTurn(status(503, "{}"), page), "b": noting(inTurn(moderation, sound, transcript))}, func(w *world) {
 		t := w.t
 		a, out := w.pass(contract.Moderations, "", `{"model":"m", "input":"hi"}`)
-		require.Equal(t, seen{"/v1/moderations", "application/json", "*/*", `{"model":"real-b", "input":"hi"}`}, got)
+		require.Equal(t, seen{"/v1/moderations", "application/json", "*/*", "identity", `{"model":"real-b", "input":"hi"}`}, got)
 		require.Equal(t, `{"id":"modr-1", "results":[{"flagged":false}],"usage":{"input_tokens":2,"output_tokens":1}}`, a.text())
 		require.Equal(t, "application/json", a.header("Content-Type"))
 		require.Equal(t, "b", a.header("X-Gateway-Upstream"))
@@ -80,7 +80,7 @@ func TestPassthrough(t *testing.T) {
 
 		const kind = "multipart/form-data; boundary=B"
 		a, out = w.pass(contract.Transcriptions, kind, formBody)
-		require.Equal(t, seen{"/v1/audio/transcriptions", kind, "*/*", strings.Replace(formBody, "\r\n\r\nm\r\n", "\r\n\r\nreal-b\r\n", 1)}, got)
+		require.Equal(t, seen{"/v1/audio/transcriptions", kind, "*/*", "identity", strings.Replace(formBody, "\r\n\r\nm\r\n", "\r\n\r\nreal-b\r\n", 1)}, got)
 		require.Equal(t, "text/event-stream", a.header("Content-Type"))
 		require.EqualValues(t, 9, out.Usage.Total)
 		require.Equal(t, 3, w.called("a"), "a page is no answer")

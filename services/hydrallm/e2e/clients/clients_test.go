@@ -18,7 +18,7 @@ import (
 )
 
 // runLimit is for the scenarios of all clients of a language, or for one program.
-const runLimit = 5 * time.Minute
+const runLimit = 10 * time.Minute
 
 // scratch gives a directory. Programs may leave a process behind that still writes into it, so that nothing depends on its removal.
 func scratch(t *testing.T) string {
