@@ -156,10 +156,10 @@ func TestBackgroundStreamIsTakenUpAgain(t *testing.T) {
 	const pieces = 201
 	server := natstest.Start(t)
 	g, other := setupOn(t, server, oneModel), setupOn(t, server, oneModel)
-	want, proceed := answerEvents(pieces), make(chan struct{})
+	sent, want, proceed := answerEvents(pieces), answerEvents(pieces), make(chan struct{})
 	g.answer(topology.Dispatcher, func(ctx context.Context, r *reply) {
 		_ = r.head("text/event-stream")
-		for i, e := range want {
+		for i, e := range sent {
 			if i == pieces/2 {
 				<-proceed
 			}
