@@ -50,7 +50,7 @@ func (o Operation) Passthrough() bool {
 	switch o {
 	case Moderations, Speech, Transcriptions, Translations, ImageGenerations, ImageEdits, ImageVariations, Rerank:
 		return true
-	case Chat, Embeddings:
+	case Chat, Embeddings, CountTokens:
 	}
 	return false
 }

@@ -157,7 +157,7 @@ func image(at string, source map[string][]byte) ([]byte, error) {
 		if !isString(source["media_type"]) || !isString(source["data"]) {
 			return nil, refuse(openai.CodeMissing, at+".source", "media_type and data are required")
 		}
-		url = slicesJoin(`"data:`, inner(source["media_type"]), `;base64,`, inner(source["data"]), `"`)
+		url = dataURI(inner(source["media_type"]), inner(source["data"]))
 	case "url":
 		if !isString(url) {
 			return nil, refuse(openai.CodeMissing, at+".source.url", "Field required")
@@ -168,10 +168,11 @@ func image(at string, source map[string][]byte) ([]byte, error) {
 	return typed("image_url").Set("image_url", rawjson.Object(nil).Set("url", url).End()).End(), nil
 }
 
-func slicesJoin(a string, b []byte, c string, d []byte, e string) []byte {
-	out := make([]byte, 0, len(a)+len(b)+len(c)+len(d)+len(e))
-	out = append(append(append(out, a...), b...), c...)
-	return append(append(out, d...), e...)
+// dataURI gives the raw string of a data URI. Its parts are the inner parts of strings.
+func dataURI(media, data []byte) []byte {
+	out := make([]byte, 0, len(media)+len(data)+len(`"data:;base64,"`))
+	out = append(append(append(out, `"data:`...), media...), ";base64,"...)
+	return append(append(out, data...), '"')
 }
 
 // document translates one that is text. Others can't be read by most models: they are refused by name, not left out.

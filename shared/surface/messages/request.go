@@ -47,7 +47,6 @@ type request struct {
 	out     [][]byte
 	open    []string // calls of the last answer without a result
 	pending [][]byte // what the user says beside results, which come first
-	thought []byte   // of the last answer, if it is to go on
 }
 
 // attribution begins a block that Claude Code puts before the others. It differs from request to request, and would spoil the cache of prompts.
@@ -91,11 +90,11 @@ func systemText(system []byte) string {
 // loopFrom gives the first message behind the last words of the user: from there on the model works with tools, and some want to see again what they
 // thought.
 func loopFrom(all [][]byte) int {
-	for n := len(all) - 1; n >= 0; n-- {
-		if !rawjson.Is(rawjson.Get(all[n], "role"), roleUser) {
+	for n, message := range slices.Backward(all) {
+		if !rawjson.Is(rawjson.Get(message, "role"), roleUser) {
 			continue
 		}
-		content := rawjson.Get(all[n], "content")
+		content := rawjson.Get(message, "content")
 		if isString(content) || slices.ContainsFunc(elements(content), func(b []byte) bool { return !rawjson.Is(rawjson.Get(b, "type"), "tool_result") }) {
 			return n + 1
 		}

@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -100,10 +101,9 @@ func (r *scan) member() {
 		r.maxTokens = max(n, 0)
 	case "tools":
 		value := r.s.Skip().Of(r.body)
-		for range rawjson.Elements(value) {
+		if len(value) > 0 && value[0] == '[' && len(bytes.TrimSpace(value[1:len(value)-1])) > 0 {
 			r.req.Traits.Tools = true
 			r.characters += int64(len(value))
-			break
 		}
 	case "thread":
 		r.thread = r.s.Kind() == '{'

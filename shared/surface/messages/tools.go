@@ -1,6 +1,7 @@
 package messages
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -41,10 +42,8 @@ func (r *request) tools(out rawjson.Object) (rawjson.Object, error) {
 		if name == "" {
 			return nil, refuse(openai.CodeMissing, "tool_choice.name", "Field required")
 		}
-		for _, h := range hosted {
-			if h == name {
-				return nil, notHere(name)
-			}
+		if slices.Contains(hosted, name) {
+			return nil, notHere(name)
 		}
 		chosen = typed("function").Set("function", rawjson.Object(nil).Set("name", choice["name"]).End()).End()
 	default:

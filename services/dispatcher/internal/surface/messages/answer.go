@@ -149,7 +149,7 @@ func (a *Answer) appendHead(dst []byte) []byte {
 
 // openBlock goes on with a block of text or thinking, or begins one.
 func (a *Answer) openBlock(dst []byte, k kind) []byte {
-	if a.open == k && !(k == thinking && a.signed) {
+	if a.open == k && (k != thinking || !a.signed) {
 		return dst
 	}
 	dst = a.closeBlock(a.flush(dst))

@@ -22,13 +22,13 @@ import (
 
 const question = `{"model":"m","max_tokens":64,"stream":true,"messages":[{"role":"user","content":"hi there"}]}`
 
-func options(t testing.TB) answertest.Options {
-	t.Helper()
+func options(tb testing.TB) answertest.Options {
+	tb.Helper()
 	r, err := messages.Surface{}.Read(&contract.Request{}, []byte(question))
-	require.NoError(t, err)
+	require.NoError(tb, err)
 	hub, err := r.Chat()
-	require.NoError(t, err)
-	require.True(t, hub.Stream)
+	require.NoError(tb, err)
+	require.True(tb, hub.Stream)
 	return answertest.Options{To: r.Answer, IncludeUsage: true}
 }
 
@@ -43,47 +43,50 @@ type message struct {
 }
 
 // read reads a stream as strictly as the SDKs do: one message, blocks in order that never overlap, the usage once.
-func read(t testing.TB, text string) message { return readFrom(t, text, 2) }
+func read(tb testing.TB, text string) message {
+	tb.Helper()
+	return readFrom(tb, text, 2)
+}
 
 // readFrom is read for a stream that begins with this number of tokens, at least.
-func readFrom(t testing.TB, text string, tokens int64) (m message) {
-	t.Helper()
+func readFrom(tb testing.TB, text string, tokens int64) (m message) {
+	tb.Helper()
 	open := false
 	for event := range strings.SplitSeq(strings.TrimSuffix(text, "\n\n"), "\n\n") {
 		if event == "" {
 			continue
 		}
 		if strings.HasPrefix(event, ":") {
-			require.Empty(t, m.types)
+			require.Empty(tb, m.types)
 			continue
 		}
 		name, data, ok := strings.Cut(event, "\ndata: ")
-		require.True(t, ok, event)
-		require.True(t, json.Valid([]byte(data)), data)
+		require.True(tb, ok, event)
+		require.True(tb, json.Valid([]byte(data)), data)
 		e := gjson.Parse(data)
 		kind := e.Get("type").Str
-		require.Equal(t, "event: "+kind, name)
-		require.Empty(t, m.err, "nothing comes after an error")
-		require.NotContains(t, m.types, "message_stop")
+		require.Equal(tb, "event: "+kind, name)
+		require.Empty(tb, m.err, "nothing comes after an error")
+		require.NotContains(tb, m.types, "message_stop")
 		switch kind {
 		case "ping":
 			continue
 		case "message_start":
-			require.Empty(t, m.types)
-			require.Equal(t, "[]", e.Get("message.content").Raw)
-			require.Equal(t, "null", e.Get("message.stop_reason").Raw)
-			require.Equal(t, "null", e.Get("message.stop_sequence").Raw)
-			require.GreaterOrEqual(t, e.Get("message.usage.input_tokens").Int(), tokens, "the estimate")
-			require.NotEmpty(t, e.Get("message.id").Str)
+			require.Empty(tb, m.types)
+			require.Equal(tb, "[]", e.Get("message.content").Raw)
+			require.Equal(tb, "null", e.Get("message.stop_reason").Raw)
+			require.Equal(tb, "null", e.Get("message.stop_sequence").Raw)
+			require.GreaterOrEqual(tb, e.Get("message.usage.input_tokens").Int(), tokens, "the estimate")
+			require.NotEmpty(tb, e.Get("message.id").Str)
 		case "content_block_start":
-			require.NotEmpty(t, m.types)
-			require.False(t, open)
-			require.Equal(t, int64(len(m.blocks)), e.Get("index").Int())
+			require.NotEmpty(tb, m.types)
+			require.False(tb, open)
+			require.Equal(tb, int64(len(m.blocks)), e.Get("index").Int())
 			open = true
 			m.blocks, m.said = append(m.blocks, e.Get("content_block")), append(m.said, "")
 		case "content_block_delta":
-			require.True(t, open)
-			require.Equal(t, int64(len(m.blocks)-1), e.Get("index").Int())
+			require.True(tb, open)
+			require.Equal(tb, int64(len(m.blocks)-1), e.Get("index").Int())
 			d := e.Get("delta")
 			for _, member := range []string{"text", "thinking", "partial_json"} {
 				m.said[len(m.said)-1] += d.Get(member).Str
@@ -92,16 +95,16 @@ func readFrom(t testing.TB, text string, tokens int64) (m message) {
 				m.said[len(m.said)-1] += " signed " + s.Str
 			}
 		case "content_block_stop":
-			require.True(t, open)
-			require.Equal(t, int64(len(m.blocks)-1), e.Get("index").Int())
+			require.True(tb, open)
+			require.Equal(tb, int64(len(m.blocks)-1), e.Get("index").Int())
 			open = false
 		case "message_delta":
-			require.False(t, open)
+			require.False(tb, open)
 			m.stop, m.usage = e.Get("delta"), e.Get("usage")
-			require.True(t, m.stop.Get("stop_sequence").Exists())
-			require.True(t, m.usage.Get("output_tokens").Exists())
+			require.True(tb, m.stop.Get("stop_sequence").Exists())
+			require.True(tb, m.usage.Get("output_tokens").Exists())
 		case "message_stop":
-			require.True(t, m.stop.Exists())
+			require.True(tb, m.stop.Exists())
 		case "error":
 			m.err = e.Get("error.type").Str
 		}
