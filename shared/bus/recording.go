@@ -48,14 +48,13 @@ type tail struct {
 	worker   string
 	ran      []uint64  // deliveries at which workers have begun and did not hand it back
 	deadline time.Time // end of the request's lifetime
-	written  time.Time // by the server's clock
 }
 
 // MaxNote bounds what a recording begins with.
 const MaxNote = 384 << 10
 
-// Record begins the recording of the answer to a request that no ingress owns. note is for those who read it, at most MaxNote bytes. A second recording under the same id
-// is refused with ErrSuperseded.
+// Record begins the recording of the answer to a request that no ingress owns. note is for those who read it, at most MaxNote bytes. A second
+// recording under the same id is refused with ErrSuperseded.
 func (b *Bus) Record(ctx context.Context, req *contract.Request, note []byte) error {
 	if len(note) > MaxNote {
 		return fmt.Errorf("recording an answer: the note has %d bytes", len(note))
@@ -141,7 +140,7 @@ func (b *Bus) tailOf(ctx context.Context, rid string) (tail, error) {
 	if err != nil {
 		return tail{}, err
 	}
-	return readTail(m.Header, m.Sequence, m.Time), nil
+	return readTail(m.Header, m.Sequence), nil
 }
 
 func joinNumbers(list []uint64) string {
@@ -164,10 +163,10 @@ func splitNumbers(text string) (list []uint64) {
 	return list
 }
 
-func readTail(h nats.Header, sequence uint64, at time.Time) tail {
+func readTail(h nats.Header, sequence uint64) tail {
 	ms, _ := strconv.ParseInt(h.Get(contract.HeaderDeadline), 10, 64)
 	return tail{
-		sequence: sequence, state: RecordingState(h.Get(headerState)), worker: h.Get(headerWorker), ran: splitNumbers(h.Get(headerRuns)), deadline: time.UnixMilli(ms), written: at,
+		sequence: sequence, state: RecordingState(h.Get(headerState)), worker: h.Get(headerWorker), ran: splitNumbers(h.Get(headerRuns)), deadline: time.UnixMilli(ms),
 	}
 }
 
@@ -191,7 +190,6 @@ type Recording struct {
 	Request *contract.Request // as it was when it came
 	Note    []byte            // that the recording began with
 	State   RecordingState
-	Written time.Time // when something was recorded last, by the server's clock
 	last    uint64
 }
 
@@ -209,7 +207,7 @@ func (b *Bus) Recorded(ctx context.Context, rid string) (*Recording, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{Request: req, Note: first.Data, State: t.state, Written: t.written, last: t.sequence}, nil
+	return &Recording{Request: req, Note: first.Data, State: t.state, last: t.sequence}, nil
 }
 
 // CancelRecorded ends the answer to a request, unless it has ended, and stops whoever works on it. It may be repeated.

@@ -38,9 +38,8 @@ func (b *Bus) Replay(rid string) *Replay { return &Replay{bus: b, rid: rid} }
 
 // Recorded is a piece of a recorded answer.
 type Recorded struct {
-	Frames   []byte // whole frames; none when the piece says that the request waits, or that a worker has begun
-	Sequence uint64 // place in the stream of recordings
-	State    RecordingState
+	Frames []byte // whole frames; none when the piece says that the request waits, or that a worker has begun
+	State  RecordingState
 }
 
 // ErrReplayed says that a recorded answer has been read to its end.
@@ -83,9 +82,9 @@ func (p *Replay) next(ctx context.Context) (r Recorded, err error) {
 	if p.count++; meta.Sequence.Consumer != p.count {
 		return r, errMissed
 	}
-	t := readTail(m.Headers(), meta.Sequence.Stream, meta.Timestamp)
+	t := readTail(m.Headers(), meta.Sequence.Stream)
 	p.after, p.ended = t.sequence, t.state == RecordingEnded
-	if r = (Recorded{Sequence: t.sequence, State: t.state}); t.state != RecordingQueued { // there it is the note
+	if r = (Recorded{State: t.state}); t.state != RecordingQueued { // there it is the note
 		r.Frames = m.Data()
 	}
 	return r, nil

@@ -120,7 +120,7 @@ func (s *Sweeper) take(m *message) error {
 		return errSkipped
 	}
 	s.messages, s.position = meta.Sequence.Consumer, meta.Sequence.Stream
-	rid, t := subject.Last(m.Subject()), readTail(m.Headers(), meta.Sequence.Stream, meta.Timestamp)
+	rid, t := subject.Last(m.Subject()), readTail(m.Headers(), meta.Sequence.Stream)
 	if t.state == RecordingEnded {
 		delete(s.open, rid)
 	} else {
