@@ -10,8 +10,11 @@ import (
 	"hydrallm/shared/contract"
 )
 
-// recordLimit bounds the recording of frames: an outage of the server may last so long.
-const recordLimit = time.Minute
+// How long an outage of the server may last until what a worker records is given up: at any time, and when the worker is being cut off.
+const (
+	recordLimit = 3 * time.Minute
+	cutOffLimit = 10 * time.Second
+)
 
 // maxLost bounds how many earlier deliveries a stage before the dispatcher is told of. It gives up before.
 const maxLost = 64
@@ -23,10 +26,19 @@ type recorder struct {
 	ended bool
 }
 
+// recording bounds what w records.
+func (w *Work) recording() (context.Context, context.CancelFunc) {
+	limit := recordLimit
+	if w.stopped() {
+		limit = cutOffLimit
+	}
+	return context.WithTimeout(w.bus.session.life, limit)
+}
+
 // write records frames, of which the last one may be an end. It waits until they are stored, also when the worker is cut off, because what it has to say
 // then is recorded, too. Whoever is superseded is to stop, as if its client had left.
 func (r *recorder) write(frames []byte, end bool) error {
-	ctx, cancel := context.WithTimeout(r.work.bus.session.life, recordLimit)
+	ctx, cancel := r.work.recording()
 	defer cancel()
 	next := r.tail
 	next.state = RecordingAnswering
@@ -113,7 +125,7 @@ func (w *Work) release() {
 	if w.tail.state != RecordingRunning || w.tail.worker != w.bus.id {
 		return // it has not begun
 	}
-	ctx, cancel := context.WithTimeout(w.bus.session.life, recordLimit)
+	ctx, cancel := w.recording()
 	defer cancel()
 	next := w.tail
 	next.state, next.worker, next.ran = RecordingQueued, "", w.tail.ran[:len(w.tail.ran)-1]

@@ -101,7 +101,7 @@ func replayed(t *testing.T, b *bus.Bus, rid string) (data string, end contract.E
 }
 
 func replay(ctx context.Context, b *bus.Bus, rid string) (data string, end contract.End, err error) {
-	ctx, cancel := context.WithTimeout(ctx, outageWait)
+	ctx, cancel := context.WithTimeout(ctx, 2*testWait) // it may begin long before the end
 	defer cancel()
 	p := b.Replay(rid)
 	defer p.Close()
