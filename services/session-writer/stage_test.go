@@ -242,6 +242,20 @@ func TestStageAssemblesThePrompt(t *testing.T) {
 	require.Equal(t, http.StatusNotFound, p.ask("r6", "none", question("x"), fork).refused)
 }
 
+// R-655: the history goes before a prompt of Completions, and is measured with it.
+func TestStageBeforeAPrompt(t *testing.T) {
+	t.Parallel()
+	srv := natstest.Start(t)
+	newWriter(t, srv, sqliteAddress(t))
+	p := newPipe(t, srv)
+	completions := func(r *contract.Request) { r.Surface = contract.SurfaceCompletions }
+	p.answer(p.ask("r1", "s", `{"model":"m","prompt":"12345678"}`, completions), "abcdefgh")
+	second := p.ask("r2", "s", `{"model":"m","prompt":"more"}`, completions)
+	require.Equal(t, []string{"12345678", "abcdefgh", "more"}, said(t, second.body))
+	require.False(t, second.request.NoHistory)
+	require.Equal(t, int64(2+2+1), second.request.Traits.Tokens)
+}
+
 // R-062: compress_context shortens what is loaded, and neither the question nor what is stored.
 func TestCompressedContext(t *testing.T) {
 	t.Parallel()

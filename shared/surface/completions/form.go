@@ -11,16 +11,27 @@ import (
 // Form is how requests are written. The zero value is ready for use.
 type Form struct{}
 
-// Scan reads a body in one pass.
+// ScanClient reads a body that a client sent: messages in the place of the prompt are WithMessages' alone.
+func ScanClient(body []byte, r *contract.Request) error {
+	return read(body, r, false)
+}
+
+// Scan reads a body in one pass. One with messages in the place of its prompt is measured as what it is, a conversation.
 func (Form) Scan(body []byte, r *contract.Request) error {
+	return read(body, r, true)
+}
+
+func read(body []byte, r *contract.Request, edited bool) error {
 	scan, err := openai.ScanCompletion(body)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if !scan.History.IsZero() {
+	case !scan.History.IsZero() && !edited:
 		return &openai.RequestError{
 			Message: "'messages' is not known here: it belongs to /v1/chat/completions.", Param: "messages", Code: openai.CodeInvalidValue,
 		}
+	case !scan.History.IsZero():
+		return chat.Form{}.Scan(scan.Chat(), r)
 	}
 	r.Model, r.Stream, r.IncludeUsage = scan.Model, scan.Stream, scan.IncludeUsage
 	r.Traits = contract.Traits{Tokens: scan.Tokens, UserText: scan.UserText}

@@ -8,6 +8,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/surface"
+	"hydrallm/shared/surface/completions"
 )
 
 var form = surface.FormOf(contract.SurfaceCompletions)
@@ -20,9 +21,14 @@ func TestScan(t *testing.T) {
 	require.Equal(t, contract.Request{Model: "m", Stream: true, SessionID: "s", Web: contract.Web{Search: true}, Traits: contract.Traits{Tokens: 3, UserText: true}}, r)
 	for body, param := range map[string]string{`{"model":"m"}`: "prompt", `{"prompt":"a","messages":[]}`: "messages"} {
 		var bad *openai.RequestError
-		require.ErrorAs(t, form.Scan([]byte(body), &r), &bad)
+		require.ErrorAs(t, completions.ScanClient([]byte(body), &r), &bad)
 		require.Equal(t, param, bad.Param)
 	}
+	// R-655: with the history of a session it is measured again.
+	r = contract.Request{}
+	require.NoError(t, form.Scan([]byte(`{"model":"m","stream":true,"messages":[{"role":"user","content":"hello world!"},{"role":"assistant","content":"hello world!"},{"role":"user","content":"?"}]}`), &r))
+	require.True(t, r.Stream)
+	require.Greater(t, r.Traits.Tokens, int64(6))
 }
 
 // R-655: the history of a session takes the place of the prompt, on the way to the model only.

@@ -86,17 +86,26 @@ func NotFound(ref Reference) error {
 	}
 }
 
-// Messages gives the conversation. The originals are arrays of items. Instructions are no part of it.
+// Messages gives the conversation. The originals are arrays of items. Instructions are no part of it. A result without its call is one nevertheless: the call
+// is in the history of a session.
 func (Form) Messages(body []byte) ([]contract.Message, error) {
 	req, err := Read(body)
 	if err != nil {
 		return nil, err
 	}
-	list := make([]contract.Message, len(req.messages))
+	list := make([]contract.Message, 0, len(req.messages))
+	var media [][]byte // of results, behind all of which they stand
 	for i, m := range req.messages {
-		list[i] = contract.Message{Body: m.body, Within: m.within}
+		out := contract.Message{Body: m.body, Within: m.within}
 		if !m.within {
-			list[i].Original = appendArray(nil, m.items)
+			out.Original = appendArray(nil, m.items)
+		}
+		if m.result != nil {
+			out.Body = m.result
+		}
+		list, media = append(list, out), append(media, m.media...)
+		if last := i == len(req.messages)-1; len(media) > 0 && (last || req.messages[i+1].result == nil) {
+			list, media = append(list, contract.Message{Body: withMedia(media), Within: true}), nil
 		}
 	}
 	return list, nil

@@ -56,6 +56,27 @@ func TestMessages(t *testing.T) {
 	require.Equal(t, "aw[] uq", shorthand(chatOf(t, string(form.WithContext([]byte(`{"input":"q"}`), []byte(web))))))
 }
 
+// R-690: results whose calls are in the history of a session are results to every surface, and what they hold beside text stands behind all of them.
+func TestResultsOfASession(t *testing.T) {
+	t.Parallel()
+	form := responses.Form{}
+	body := []byte(`{"model":"m","input":[{"type":"function_call_output","call_id":"2","output":[{"type":"input_text","text":"x"},{"type":"input_image","image_url":"u"}]},` +
+		`{"type":"custom_tool_call_output","call_id":"1","output":"y"},{"role":"user","content":"and?"}]}`)
+	list, err := form.Messages(body)
+	require.NoError(t, err)
+	said := make([]string, len(list))
+	for i := range list {
+		said[i] = string(list[i].Body)
+	}
+	require.Equal(t, []string{
+		`{"role":"tool","tool_call_id":"2","content":"x"}`, `{"role":"tool","tool_call_id":"1","content":"y"}`,
+		`{"role":"user","content":[{"type":"image_url","image_url":{"url":"u"}}]}`, `{"role":"user","content":"and?"}`,
+	}, said)
+	require.Equal(t, `[{"type":"custom_tool_call_output","call_id":"1","output":"y"}]`, string(list[1].Original))
+	require.True(t, list[2].Within)
+	require.Equal(t, chatOf(t, string(body)), chatOf(t, string(form.WithMessages(body, list))), "without its session, it is what the user says")
+}
+
 // R-606: an error is a body in OpenAI's form, or an event for which clients throw.
 func TestErrors(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,9 @@ type message struct {
 	items [][]byte
 	// within says that the items are those of the message before.
 	within bool
+	// result is what the message is where its call stands before this input; nil when there is one here.
+	result []byte
+	media  [][]byte // parts of the result that are no text
 }
 
 // index is the path of an element.
@@ -380,7 +383,7 @@ var noResult = []byte(`"(no result)"`)
 func (r *reader) results(items []item, calls []*item, ids [][]byte) {
 	var media [][]byte
 	for i, call := range calls {
-		body := append(append([]byte(`{"role":"tool","tool_call_id":`), ids[i]...), `,"content":`...)
+		body := append(append([]byte(toolRole), ids[i]...), `,"content":`...)
 		if call.answer < 0 {
 			r.messages = append(r.messages, message{body: append(append(body, noResult...), '}'), within: true})
 			continue
@@ -391,7 +394,7 @@ func (r *reader) results(items []item, calls []*item, ids [][]byte) {
 		r.messages = append(r.messages, message{body: append(c.appendText(body), '}'), items: [][]byte{it.raw}})
 	}
 	if len(media) > 0 {
-		r.messages = append(r.messages, message{body: append(appendArray([]byte(`{"role":"user","content":`), media), '}'), within: true})
+		r.messages = append(r.messages, message{body: withMedia(media), within: true})
 	}
 }
 
@@ -411,5 +414,14 @@ func (r *reader) strayResult(it *item, at string) {
 	var told content
 	told.addText(rawjson.AppendString(nil, "Result of the tool call "+rawjson.Text(it.callID)+":"))
 	told.texts, told.parts, told.media = append(told.texts, c.texts...), append(told.parts, c.parts...), c.media
-	r.messages = append(r.messages, message{body: append(told.append([]byte(`{"role":"user","content":`)), '}'), items: [][]byte{it.raw}})
+	body := append(told.append([]byte(`{"role":"user","content":`)), '}')
+	result := append(append([]byte(toolRole), it.callID...), `,"content":`...)
+	r.messages = append(r.messages, message{body: body, items: [][]byte{it.raw}, result: append(c.appendText(result), '}'), media: c.media})
+}
+
+const toolRole = `{"role":"tool","tool_call_id":`
+
+// withMedia is a message of the user with the parts of results that are no text, which a result can't hold.
+func withMedia(media [][]byte) []byte {
+	return append(appendArray([]byte(`{"role":"user","content":`), media), '}')
 }

@@ -111,6 +111,9 @@ func (r *reader) scan() error {
 			if _, twice := r.members[name]; twice && slices.Contains(once, name) {
 				r.fail(openai.CodeDuplicate, name, "'%s' is given more than once.", name)
 			}
+			if other := openai.OtherSpelling([]byte(name), once); other != "" {
+				r.fail(openai.CodeAmbiguous, name, "'%s' is '%s' to servers that read names in any case: write '%s'.", name, other, other)
+			}
 			r.members[name] = value
 		}
 	} else if s.End() {

@@ -259,6 +259,7 @@ func TestRefusals(t *testing.T) {
 		`{"input":[]}`:                        {"input", "at least one"},
 		`{"input":""}`:                        {"input", "empty"},
 		`{"input":"a","input":"b"}`:           {"input", "more than once"},
+		`{"input":"a","Model":"m"}`:           {"Model", "'model'"}, // R-465
 		`{"input":[5]}`:                       {"input[0]", "object"},
 		`{"input":[{}]}`:                      {"input[0].type", "missing"},
 		`{"input":"a","model":1}`:             {"model", "string"},

@@ -6,6 +6,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/surface"
+	"hydrallm/shared/surface/completions"
 	"hydrallm/shared/surface/messages"
 )
 
@@ -47,7 +48,10 @@ var operations = []operation{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,
 		asks: contract.Embeddings, name: "embeddings", scan: scanEmbeddings,
 	},
-	asking("/v1/completions", contract.SurfaceCompletions, "completions", "text_completion"),
+	{
+		path: "/v1/completions", methods: post, route: "completions", surface: contract.SurfaceCompletions, handle: (*API).work,
+		asks: contract.Chat, name: "text_completion", scan: completions.ScanClient,
+	},
 	passthrough(contract.Moderations, "moderations", false),
 	passthrough(contract.Speech, "audio", false),
 	passthrough(contract.Transcriptions, "audio", true),

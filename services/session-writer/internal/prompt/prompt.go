@@ -78,11 +78,21 @@ func (r *Request) Assemble(history []Message) Prompt {
 	} else {
 		m.merge(stored, nil)
 	}
-	p := Prompt{Fresh: fresh(r.turns[m.known:], m.known > 0)}
+	p := Prompt{Fresh: fresh(r.turns[m.known:], m.known > 0 || awaitsResults(stored))}
 	if len(history) > 0 {
 		p.Body = r.write(m.out)
 	}
 	return p
+}
+
+// awaitsResults says that the history ends with calls of tools, so that results come next: most clients of sessions send nothing else again.
+func awaitsResults(history []message) bool {
+	for i := len(history) - 1; i >= 0; i-- {
+		if history[i].role != roleTool {
+			return history[i].calls
+		}
+	}
+	return false
 }
 
 // stored reads the history. Of messages that came over another surface only what the hub has of them can be sent.
@@ -103,8 +113,8 @@ func (r *Request) stored(history []Message) []message {
 }
 
 // fresh gives what a turn is stored with: the last words of the user and what follows them, or the results of tools (R-304, C-33). What the client says in the
-// name of the model, for it to go on from there, is no part of that. known says that the history has what comes before the entries: then results of tools
-// before the words of the user are those of its calls.
+// name of the model, for it to go on from there, is no part of that. known says that the history has what comes before the entries, or ends with calls: then
+// results of tools before the words of the user are those of its calls.
 func fresh(entries []entry, known bool) (list []contract.Message) {
 	end := len(entries)
 	for end > 1 && entries[end-1].role == roleAssistant && !entries[end-1].calls {

@@ -88,6 +88,9 @@ func TestAssemble(t *testing.T) {
 		"the result of a tool":                 {"u1 cx", "tx", "u1 cx tx", "tx"},
 		"the result and the transcript":        {"u1 cx", "u1 cx tx", "u1 cx tx", "tx"},
 		"two results":                          {"u1 cx", "u1 cx tx tx", "u1 cx tx tx", "tx tx"},
+		"results and words, nothing again":     {"u1 cx", "tx ty u2", "u1 cx tx ty u2", "tx ty u2"},
+		"further results and words":            {"u1 cx tx", "ty u2", "u1 cx tx ty u2", "ty u2"},
+		"results of an answered call":          {"u1 cx tx a1", "tx u2", "u1 cx tx a1 tx u2", "u2"},
 		"a call that is not stored":            {"u1 a1", "u1 a1 u2 cx tx", "u1 a1 u2 cx tx", "u2 cx tx"},
 		"an answer to go on from":              {"u1 a1", "u2 abegin", "u1 a1 u2 abegin", "u2"},
 	}

@@ -44,6 +44,7 @@ func TestSurfaces(t *testing.T) {
 	// The client sends only what is new.
 	turn = read(contract.SurfaceMessages, given).Assemble(history)
 	require.Equal(t, string(body(first, called, given)), string(turn.Body))
+	require.Len(t, turn.Fresh, 2, "R-690: the result is kept with the words behind it")
 	// It sends everything again, the answer as it likes.
 	turn = read(contract.SurfaceMessages, first, `{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"f","input":{"n":1.50}}]}`, given).Assemble(history)
 	require.Equal(t, string(body(first, called, given)), string(turn.Body))
