@@ -196,6 +196,9 @@ func TestStuckServiceDoesNotBlockTheRest(t *testing.T) {
 func TestSignals(t *testing.T) { //nolint:paralleltest // see above
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGHUP) // the test itself may run under nohup
+	defer signal.Stop(caught)
 	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, os.Interrupt} {
 		ctx, stop := lifecycle.Signals()
 		require.NoError(t, ctx.Err())

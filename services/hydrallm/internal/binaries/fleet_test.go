@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -25,7 +26,12 @@ import (
 	"hydrallm/shared/testkit/output"
 )
 
-func TestMain(m *testing.M) { leaktest.Main(m, removeBuilt) }
+func TestMain(m *testing.M) {
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup: the processes of the tests would ignore it, too, but not what is caught here
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
+	leaktest.Main(m, removeBuilt)
+}
 
 const startWait = await.Limit
 

@@ -1,13 +1,13 @@
 package binaries
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -71,6 +71,9 @@ func (c *talker) converse(ctx context.Context, session string, atLeast int) (tur
 	return turns, nil
 }
 
+// ownDatabase is the setting of the database in the configuration of a fleet.
+var ownDatabase = regexp.MustCompile(`(?m)^sessions: .*$`)
+
 // R-006, R-505: over two ingresses and two session-writers, of which one is killed again and again, each turn sees the one before, and everything is stored
 // once.
 func TestSessionsOutliveTheirWriters(t *testing.T) {
@@ -82,11 +85,9 @@ func TestSessionsOutliveTheirWriters(t *testing.T) {
 	}
 	database := pgtest.NewServer(t)
 	f := newFleet(t)
-	build(t, "hydrallm/services/session-writer/cmd/session-writer")
 	text, err := os.ReadFile(f.config)
 	require.NoError(t, err)
-	const admin = "the-admin-key-of-the-test"
-	text = append(bytes.Replace(text, []byte("server: {"), []byte("server: {admin_key: "+admin+", "), 1), fmt.Sprintf("sessions: {database: %q}\n", database.Address())...)
+	text = ownDatabase.ReplaceAll(text, fmt.Appendf(nil, "sessions: {database: %q}", database.Address()))
 	require.NoError(t, os.WriteFile(f.config, text, 0o600)) //nolint:gosec // a file of the test
 	second := *f
 	second.ingress, second.config = freeport.Addr(t), filepath.Join(t.TempDir(), "config.yaml")
@@ -126,7 +127,7 @@ func TestSessionsOutliveTheirWriters(t *testing.T) {
 	total := 0
 	for i := range sessions {
 		session := fmt.Sprint("s", i)
-		answer := (client{base: "http://" + f.ingress + "/v1"}).do(t, http.MethodGet, "/admin/sessions/"+session+"/messages", "", "X-Admin-Key", admin)
+		answer := (client{base: "http://" + f.ingress + "/v1"}).do(t, http.MethodGet, "/admin/sessions/"+session+"/messages", "", "X-Admin-Key", adminKey)
 		require.Equal(t, http.StatusOK, answer.status, answer.body)
 		var want []string
 		for n := range made[i] {
