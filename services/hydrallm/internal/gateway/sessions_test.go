@@ -136,6 +136,12 @@ func TestSessionsOfKeys(t *testing.T) {
 		status, _ = admin(http.MethodDelete, "/mine", "")
 		require.Equal(t, want, status)
 	}
+	for _, name := range []string{"new", "cleanup", "import", "messages"} { // a session may be called like a route
+		status, answer = ask("two", strings.Replace(body, "mine", name, 1))
+		require.Equal(t, http.StatusOK, status, answer)
+		status, answer = admin(http.MethodDelete, "/"+name, "")
+		require.Equal(t, http.StatusOK, status, answer)
+	}
 	status, made := admin(http.MethodPost, "/new", "")
 	require.Equal(t, http.StatusOK, status)
 	status, answer = ask("two", strings.Replace(body, "mine", gjson.Get(made, "session_id").Str, 1))

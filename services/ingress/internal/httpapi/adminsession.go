@@ -20,6 +20,10 @@ const pathSessions = prefixAdmin + "/sessions"
 // adminSessions serves the routes about stored sessions.
 func (a *API) adminSessions(x *exchange, path string) error {
 	rest := strings.TrimPrefix(strings.TrimPrefix(path, pathSessions), "/")
+	if x.IsDelete() && saneSession(rest) { // it may be called like one of the routes
+		x.leaveBody()
+		return pass(x, query.DeleteSession, query.SessionID{ID: rest})
+	}
 	switch rest {
 	case "":
 		limit, err := limitOf(x)
@@ -44,11 +48,7 @@ func (a *API) adminSessions(x *exchange, path string) error {
 	}
 	switch what {
 	case "":
-		if err := x.allow("DELETE"); err != nil {
-			return err
-		}
-		x.leaveBody()
-		return pass(x, query.DeleteSession, query.SessionID{ID: id})
+		return x.allow("DELETE") // see above
 	case "messages":
 		if err := x.allow("GET, HEAD"); err != nil {
 			return err
