@@ -23,8 +23,11 @@ type message struct {
 	original *original // that it is a part of; nil = there is none that the request could have
 	sent     []byte    // in its place, nil = itself
 	role     string
-	key      uint64 // equal for messages that say the same
-	calls    bool   // it calls tools
+	key      uint64   // equal for messages that say the same
+	calls    bool     // it calls tools
+	called   []string // ids of these calls
+	resultOf string   // id of the call that it answers
+	history  bool     // the session has it
 	summary  bool
 }
 
@@ -72,13 +75,20 @@ func newMessage(from contract.Message) message {
 			field('p', others)
 		case "tool_calls":
 			for span := range rawjson.Elements(value) {
+				call := span.Of(value)
 				m.calls = true
-				field('c', callOf(span.Of(value)))
+				if id := textOf(rawjson.Get(call, "id")); id != "" {
+					m.called = append(m.called, id)
+				}
+				field('c', callOf(call))
 			}
 		case "function_call":
 			m.calls = m.calls || value[0] == '{'
 			field('f', functionOf(value))
-		case "tool_call_id", "name":
+		case "tool_call_id":
+			m.resultOf = textOf(value)
+			field('i', m.resultOf)
+		case "name":
 			field('i', textOf(value))
 		}
 	}
@@ -98,12 +108,13 @@ func textOf(raw []byte) string {
 	return rawjson.Text(raw)
 }
 
-// contentOf gives the text of a content, and its other parts as they are.
+// contentOf gives the text of a content, and its other parts in their canonical form.
 func contentOf(raw []byte) (text, others string) {
 	if raw[0] != '[' {
 		return strings.TrimSpace(textOf(raw)), ""
 	}
-	var texts, parts strings.Builder
+	var texts strings.Builder
+	var parts []byte
 	for span := range rawjson.Elements(raw) {
 		part := span.Of(raw)
 		if said := rawjson.Get(part, "text"); said != nil {
@@ -114,18 +125,18 @@ func contentOf(raw []byte) (text, others string) {
 			texts.WriteString(textOf(part))
 			continue
 		}
-		parts.Write(part)
+		parts = appendCanonical(parts, part)
 	}
-	return strings.TrimSpace(texts.String()), parts.String()
+	return strings.TrimSpace(texts.String()), string(parts)
 }
 
 func callOf(call []byte) string {
-	return textOf(rawjson.Get(call, "id")) + "\x01" + functionOf(rawjson.Get(call, "function")) + "\x01" + string(rawjson.Get(call, "custom"))
+	return textOf(rawjson.Get(call, "id")) + "\x01" + functionOf(rawjson.Get(call, "function")) + "\x01" + string(appendCanonical(nil, rawjson.Get(call, "custom")))
 }
 
 func functionOf(function []byte) string {
 	if len(function) == 0 || function[0] != '{' {
 		return ""
 	}
-	return textOf(rawjson.Get(function, "name")) + "\x01" + textOf(rawjson.Get(function, "arguments"))
+	return textOf(rawjson.Get(function, "name")) + "\x01" + canonicalArguments(textOf(rawjson.Get(function, "arguments")))
 }

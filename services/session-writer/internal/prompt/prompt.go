@@ -107,7 +107,7 @@ func (r *Request) stored(history []Message) []message {
 	stored := make([]message, len(history))
 	for i, h := range history {
 		stored[i] = newMessage(own[i])
-		stored[i].original, stored[i].summary, stored[i].sent = originals[i], h.Summary, h.Sent
+		stored[i].original, stored[i].summary, stored[i].sent, stored[i].history = originals[i], h.Summary, h.Sent, true
 	}
 	return stored
 }
@@ -156,13 +156,14 @@ func (r *Request) write(out []piece) []byte {
 			add(p.entry.before)
 			list = append(list, &p.entry.message)
 		case p.entry != nil && p.entry.original != nil && p.stored.original == nil && p.stored.sent == nil: // the client has more of it
+			p.entry.history = true
 			list = append(list, &p.entry.message)
 		default:
 			list = append(list, p.stored)
 		}
 	}
 	add(r.last)
-	return r.form.WithMessages(r.body, sent(list))
+	return r.form.WithMessages(r.body, sent(settleCalls(list)))
 }
 
 // sent gives messages as they are to be written. An original is written only where all parts of it stand together.

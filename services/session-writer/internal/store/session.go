@@ -209,6 +209,9 @@ func historyBefore(ctx context.Context, tx *sqlx.Tx, session, request string) (h
 		return nil, own, err
 	}
 	if cut { // the summary is still the base (R-309)
+		for n := len(history); n > 0 && history[n-1].Role == "tool"; n-- { // their call is in the turn before
+			history = history[:n-1]
+		}
 		if err := tx.SelectContext(ctx, &base, tx.Rebind(`SELECT `+messageColumns+` FROM messages WHERE session_id = ? AND turn = ?
 			AND state = 'summary'`), session, summaryTurn); err != nil {
 			return nil, 0, err

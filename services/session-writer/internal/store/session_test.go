@@ -334,6 +334,26 @@ func TestLongHistories(t *testing.T) {
 	})
 }
 
+// R-507, R-516: the call that results belong to may be in a turn that is left out.
+func TestLongHistoriesBeginWithNoResult(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", maxHistory-1000)
+	result := NewMessage(contract.Message{Body: []byte(`{"role":"tool","tool_call_id":"c","content":"r"}`)})
+	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
+		ask(t, s, "a", "1", "call")
+		apply(t, s, answered("a", "1", long[:1000]))
+		a := Ask{Session: "a", Request: "2", Principal: owner, Surface: contract.SurfaceChat, At: time.Now()}
+		require.NoError(t, s.BeginTurn(t.Context(), a, func([]Message) []Message {
+			return []Message{result, result, NewMessage(contract.Message{Body: []byte(user(long))})}
+		}))
+		apply(t, s, answered("a", "2", "y"))
+		history := ask(t, s, "a", "3", "?")
+		require.NotEmpty(t, history)
+		require.NotContains(t, history[0], `"tool"`)
+	})
+}
+
 // R-303: ids are in the order in which they were made.
 func TestIDsAreInOrder(t *testing.T) {
 	t.Parallel()
