@@ -46,7 +46,7 @@ func (g *gateway) post(path, body string) answer {
 	return g.do(http.MethodPost, path, strings.NewReader(body), "X-Admin-Key", adminKey)
 }
 
-// R-013, R-172, R-332 #10: keys travel sealed, and only those that are some.
+// keys travel sealed, and only those that are some.
 func TestAddKeys(t *testing.T) {
 	t.Parallel()
 	g := setup(t, withAdmin)

@@ -19,7 +19,7 @@ const (
 	maxKeysBody = 8 << 20 // bytes
 )
 
-// addKeys gives new keys to the pool of a provider (R-172, R-332 #10). On the bus they travel sealed.
+// addKeys gives new keys to the pool of a provider. On the bus they travel sealed.
 func (a *API) addKeys(x *exchange) error {
 	if err := x.allow("POST"); err != nil {
 		return err
