@@ -37,6 +37,8 @@ func (w *Work) recording() (context.Context, context.CancelFunc) {
 
 // write records frames, of which the last one may be an end. It waits until they are stored, also when the worker is cut off, because what it has to say
 // then is recorded, too. Whoever is superseded is to stop, as if its client had left.
+//
+//nolint:contextcheck,nolintlint // it is seen at the callers: what is recorded outlives the handler, recording bounds it
 func (r *recorder) write(frames []byte, end bool) error {
 	ctx, cancel := r.work.recording()
 	defer cancel()
@@ -121,6 +123,8 @@ func (c *Consumer) putOff(w *Work, err error) {
 }
 
 // release lets another worker begin as if this one had not, if nothing of the answer has come.
+//
+//nolint:contextcheck,nolintlint // it is seen at the callers: the handler is being cut off, recording bounds it
 func (w *Work) release() {
 	if w.tail.state != RecordingRunning || w.tail.worker != w.bus.id {
 		return // it has not begun

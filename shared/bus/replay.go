@@ -128,6 +128,8 @@ func (p *Replay) open(ctx context.Context) error {
 }
 
 // Close ends the reading. It is idempotent.
+//
+//nolint:contextcheck,nolintlint // it is seen at the callers: it has to tell the server when the reader's context has ended, too
 func (p *Replay) Close() {
 	if p.messages != nil {
 		p.messages.Stop()

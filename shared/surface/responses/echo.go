@@ -9,10 +9,23 @@ import (
 
 // echoed are members of a response that say what the client asked for, with what they are when it did not.
 var echoed = []struct{ name, absent string }{
-	{"previous_response_id", "null"}, {"instructions", "null"}, {"max_output_tokens", "null"}, {"max_tool_calls", "null"}, {"metadata", "{}"},
-	{"parallel_tool_calls", "true"}, {"prompt_cache_key", "null"}, {"reasoning", `{"effort":null,"summary":null}`}, {"safety_identifier", "null"},
-	{"temperature", "null"}, {"text", `{"format":{"type":"text"}}`}, {"tool_choice", `"auto"`}, {"tools", "[]"}, {"top_logprobs", "null"}, {"top_p", "null"},
-	{"truncation", `"disabled"`}, {"user", "null"},
+	{"previous_response_id", "null"},
+	{"instructions", "null"},
+	{"max_output_tokens", "null"},
+	{"max_tool_calls", "null"},
+	{"metadata", "{}"},
+	{"parallel_tool_calls", "true"},
+	{"prompt_cache_key", "null"},
+	{"reasoning", `{"effort":null,"summary":null}`},
+	{"safety_identifier", "null"},
+	{"temperature", "null"},
+	{"text", `{"format":{"type":"text"}}`},
+	{"tool_choice", `"auto"`},
+	{"tools", "[]"},
+	{"top_logprobs", "null"},
+	{"top_p", "null"},
+	{"truncation", `"disabled"`},
+	{"user", "null"},
 }
 
 // AppendEcho appends the members of a response that say what the client asked for, each with a comma before it.

@@ -145,10 +145,9 @@ func (r *reader) classify(it *item, at string) bool {
 	}
 	known := false
 	if it.kind, known = kinds[typ]; !known {
-		switch {
-		case it.typ == nil:
+		if it.typ == nil {
 			r.fail(openai.CodeMissing, at+".type", "'%s.type' is missing.", at)
-		default:
+		} else {
 			r.fail(openai.CodeInvalidValue, at+".type", "'%s': there is no item of type '%s'.", at+".type", typ)
 		}
 		return false

@@ -114,13 +114,13 @@ func (it *outputItem) json() []byte {
 	}
 	switch rawjson.Text(rawjson.Get(it.raw, "type")) {
 	case "message":
-		return rawjson.AppendSet(nil, set(it.raw, "status", statusIncomplete), "content", appendArray(nil, parts))
+		return rawjson.AppendSet(nil, setStatus(it.raw, statusIncomplete), "content", appendArray(nil, parts))
 	case "reasoning":
 		return rawjson.AppendSet(nil, it.raw, "summary", appendArray(nil, parts))
 	case "function_call":
-		return rawjson.AppendSet(nil, set(it.raw, "status", statusIncomplete), "arguments", quoted(it.args))
+		return rawjson.AppendSet(nil, setStatus(it.raw, statusIncomplete), "arguments", quoted(it.args))
 	case "custom_tool_call":
-		return rawjson.AppendSet(nil, set(it.raw, "status", statusIncomplete), "input", quoted(it.args))
+		return rawjson.AppendSet(nil, setStatus(it.raw, statusIncomplete), "input", quoted(it.args))
 	}
 	return it.raw
 }

@@ -20,7 +20,7 @@ const (
 )
 
 // InProgress gives a queued response as it is once somebody works on it.
-func InProgress(queued []byte) []byte { return set(queued, "status", statusInProgress) }
+func InProgress(queued []byte) []byte { return setStatus(queued, statusInProgress) }
 
 // Player makes a response and its events of a recorded answer. The same recording gives the same events to everybody, also where their end has to
 // be made up because the answer has none: it was cancelled, refused, or lost its worker. It is not safe for concurrent use.
@@ -162,7 +162,7 @@ func (p *Player) end(e contract.End) {
 	if e.Outcome == contract.OutcomeCancelled {
 		status = statusCancelled
 	}
-	r := set(p.response, "status", status)
+	r := setStatus(p.response, status)
 	r = rawjson.AppendSet(nil, r, "output", p.output.json())
 	if status == statusFailed {
 		code, message := p.cause(e)
@@ -192,6 +192,6 @@ func (p *Player) cause(e contract.End) (code, message string) {
 	return code, "The response could not be finished"
 }
 
-func set(object []byte, name, text string) []byte {
-	return rawjson.AppendSet(nil, object, name, rawjson.AppendString(nil, text))
+func setStatus(object []byte, status string) []byte {
+	return rawjson.AppendSet(nil, object, "status", rawjson.AppendString(nil, status))
 }

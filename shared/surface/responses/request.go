@@ -156,14 +156,11 @@ func (r *reader) boolean(name string, absent bool) bool {
 	return raw[0] == 't'
 }
 
-// object gives a member that is an object.
-func (r *reader) object(name string) []byte {
-	raw := r.members[name]
-	if raw != nil && raw[0] != '{' {
+// wantObject checks a member that has to be an object when it is there.
+func (r *reader) wantObject(name string) {
+	if raw := r.members[name]; raw != nil && raw[0] != '{' {
 		r.wrongType(name, "an object")
-		return nil
 	}
-	return raw
 }
 
 // params reads what is not the input.
@@ -173,9 +170,9 @@ func (r *reader) params() {
 	r.boolean("parallel_tool_calls", true)
 	r.text("instructions")
 	r.text("truncation")
-	r.object("metadata")
-	r.object("text")
-	r.object("reasoning")
+	r.wantObject("metadata")
+	r.wantObject("text")
+	r.wantObject("reasoning")
 	if raw := r.members["max_output_tokens"]; raw != nil && (raw[0] < '1' || raw[0] > '9') {
 		r.fail(openai.CodeInvalidValue, "max_output_tokens", "'max_output_tokens' must be a positive number.")
 	}

@@ -84,7 +84,7 @@ func (f front) stream(ctx context.Context, id string, after int, take func(event
 	for {
 		line, err := in.ReadString('\n')
 		if err != nil {
-			return nil //nolint:nilerr // see above
+			return nil
 		}
 		if block += line; line != "\n" {
 			continue

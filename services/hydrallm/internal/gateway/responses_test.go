@@ -3,6 +3,7 @@ package gateway_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/openai/openai-go/v3"
@@ -36,18 +37,18 @@ func TestOpenAISDKResponses(t *testing.T) {
 	params.PreviousResponseID = openai.String(first.ID)
 	events := c.Responses.NewStreaming(ctx, params)
 	var second responses.Response
-	var text string
+	var text strings.Builder
 	for number := int64(0); events.Next(); number++ {
 		e := events.Current()
 		require.Equal(t, number, e.SequenceNumber)
-		text += e.AsResponseOutputTextDelta().Delta
+		text.WriteString(e.AsResponseOutputTextDelta().Delta)
 		if e.Type == "response.completed" {
 			second = e.AsResponseCompleted().Response
 		}
 	}
 	require.NoError(t, events.Err())
-	require.Equal(t, "3 messages, the last: q2", text)
-	require.Equal(t, text, second.OutputText())
+	require.Equal(t, "3 messages, the last: q2", text.String())
+	require.Equal(t, text.String(), second.OutputText())
 
 	got, err := c.Responses.Get(ctx, second.ID, responses.ResponseGetParams{})
 	require.NoError(t, err)

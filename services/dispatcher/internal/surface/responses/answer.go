@@ -79,8 +79,8 @@ func (a *Answer) begin(dst []byte) []byte {
 	if a.silent {
 		return dst
 	}
-	dst = a.tell(dst, "response.created", "response", a.response())
-	return a.tell(dst, "response.in_progress", "response", a.response())
+	dst = a.tell(dst, "response.created", a.response())
+	return a.tell(dst, "response.in_progress", a.response())
 }
 
 // take takes a piece of a choice, or a whole one.
@@ -135,7 +135,7 @@ func (a *Answer) close(dst []byte) []byte {
 	if a.silent {
 		return dst
 	}
-	return a.tell(dst, "response."+a.status, "response", a.final)
+	return a.tell(dst, "response."+a.status, a.final)
 }
 
 // reason is why the response is incomplete; "" when it is not.
@@ -154,7 +154,7 @@ func (a *Answer) Fail(dst []byte, f *fault.Fault) []byte {
 	dst = a.begin(dst)
 	a.status, a.fault = statusFailed, f
 	a.final = a.response()
-	return a.tell(dst, "response.failed", "response", a.final)
+	return a.tell(dst, "response.failed", a.final)
 }
 
 // Whole gives the response.
@@ -179,12 +179,11 @@ func (a *Answer) Stored() *contract.StoredResponse {
 	return s
 }
 
-// tell appends an event with one member.
-func (a *Answer) tell(dst []byte, kind, name string, value []byte) []byte {
-	event := append(make([]byte, 0, len(value)+128), `{"type":"`...)
+// tell appends an event about the whole response.
+func (a *Answer) tell(dst []byte, kind string, response []byte) []byte {
+	event := append(make([]byte, 0, len(response)+128), `{"type":"`...)
 	event = strconv.AppendInt(append(append(event, kind...), `","sequence_number":`...), int64(a.number), 10)
-	event = append(append(append(event, `,"`...), name...), `":`...)
-	event = append(append(event, value...), '}')
+	event = append(append(append(event, `,"response":`...), response...), '}')
 	a.number++
 	dst = append(append(append(dst, "event: "...), kind...), '\n')
 	return openai.AppendData(dst, event)

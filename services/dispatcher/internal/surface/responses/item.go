@@ -21,7 +21,6 @@ type item struct {
 
 	// Of a call.
 	callID []byte // raw
-	name   string
 	tool   responses.Tool
 	args   []byte // arguments, or the input of a custom tool once it is closed
 	asText bool   // args of an open call of a custom tool are its input, and no JSON
