@@ -18,6 +18,7 @@ import (
 
 	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
@@ -430,16 +431,18 @@ func TestLargeRequest(t *testing.T) {
 // A full stream of requests refuses new ones instead of losing old ones.
 func TestPipelineIsFull(t *testing.T) {
 	t.Parallel()
-	g := setup(t, func(c *ingress.Config) { c.QueueTimeout = 500 * time.Millisecond })
-	filler := bytes.Repeat([]byte("x"), 7<<20)
+	g := setup(t, nil)
+	bustest.LimitWork(t, g.nats, 4<<20)
+	filler := bytes.Repeat([]byte("x"), 256<<10)
 	for i := 0; ; i++ {
-		err := g.worker.PublishWork(t.Context(), &contract.Request{ID: strconv.Itoa(i), Ingress: "x", Slip: contract.Slip{contract.StageEnriched}}, filler)
+		req := &contract.Request{ID: strconv.Itoa(i), Ingress: "x", Slip: contract.Slip{contract.StageEnriched}, StartBy: time.Now().Add(testWait)}
+		err := g.worker.PublishWork(t.Context(), req, filler)
 		if errors.Is(err, bus.ErrWorkFull) {
 			break
 		}
 		require.NoError(t, err)
 	}
-	a := g.chat(wrap(strings.Repeat("A", 7<<20)))
+	a := g.chat(wrap(strings.Repeat("A", len(filler))))
 	requireError(t, a, http.StatusServiceUnavailable)
 	require.NotEmpty(t, a.Header.Get("Retry-After"))
 	require.Contains(t, a.body, "no more requests")

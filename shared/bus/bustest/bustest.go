@@ -8,10 +8,14 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
 )
 
@@ -28,6 +32,24 @@ func Connect(tb testing.TB, server bus.InProcess) *bus.Bus {
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, b.Close(context.WithoutCancel(tb.Context()))) })
 	return b
+}
+
+// LimitWork lets the stream of requests of a server hold no more than some bytes.
+func LimitWork(tb testing.TB, server bus.InProcess, maxBytes int64) {
+	tb.Helper()
+	nc, err := nats.Connect("", nats.InProcessServer(server))
+	require.NoError(tb, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(tb, err)
+	ctx, cancel := context.WithTimeout(tb.Context(), await.Limit)
+	defer cancel()
+	stream, err := js.Stream(ctx, subject.WorkStream)
+	require.NoError(tb, err)
+	cfg := stream.CachedInfo().Config
+	cfg.MaxBytes = maxBytes
+	_, err = js.UpdateStream(ctx, cfg)
+	require.NoError(tb, err)
 }
 
 // Owner is an ingress for tests that let every request be worked on. The zero value lets redeliveries run.
