@@ -12,7 +12,7 @@ const Dispatcher = "dispatcher"
 // Operations of the dispatcher.
 var (
 	// GetStatus reads what one dispatcher knows; GET /v1/admin/status.
-	GetStatus = Op[None, Status]{Dispatcher, "status", 5 * time.Second}
+	GetStatus = Op[None, Status]{Dispatcher, "status", 30 * time.Second}
 	// AddKeys adds keys to the pool of a provider, for all dispatchers and for good; POST /v1/admin/keys.
 	AddKeys = Op[NewKeys, KeysAdded]{Dispatcher, "add_keys", time.Minute}
 	// ProbeKeys probes the keys that failed; POST /v1/admin/probe. It answers ErrProbing while another probe runs.
