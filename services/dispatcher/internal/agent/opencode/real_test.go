@@ -30,11 +30,11 @@ import (
 	"hydrallm/shared/testkit/machine"
 )
 
-// The release of OpenCode that these tests run, and the time that they may take for it.
+// The release of OpenCode that these tests run, and the time that each step with it may take.
 const (
 	realVersion  = "1.18.33"
 	installLimit = 6 * time.Minute // once on a machine: it is kept in the user's cache
-	realLimit    = 2 * time.Minute
+	realLimit    = 3 * time.Minute
 )
 
 // realProgram gives the program, which npm installs if it was not yet.
@@ -171,14 +171,14 @@ func startReal(t *testing.T, path, dir string, env []string) (url string) {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	stop := time.AfterFunc(realLimit, func() { _ = in.Close() }) // and with the server everything that waits for it
+	end := sync.OnceValue(in.Close)
 	t.Cleanup(func() {
-		if stop.Stop() {
-			require.NoError(t, in.Close())
-		}
+		require.NoError(t, end())
 		_, _ = io.Copy(io.Discard, out)
 		require.NoError(t, cmd.Wait())
 	})
+	late := time.AfterFunc(realLimit, func() { _ = end() })
+	defer late.Stop() // calls to a server that listens have limits of their own
 	for lines := bufio.NewScanner(out); lines.Scan(); {
 		if _, url, found := strings.Cut(lines.Text(), "listening on "); found {
 			return url

@@ -16,7 +16,7 @@ import (
 )
 
 // cleanupLimit is the time that it may take to end a session.
-const cleanupLimit = 5 * time.Second
+const cleanupLimit = 15 * time.Second
 
 // serve asks a server.
 func (a *Agent) serve(ctx context.Context, t *task.Task, call upstream.Call, p prompt.Prompt, m model) (*dialect.Response, error) {
