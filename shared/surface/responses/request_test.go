@@ -246,6 +246,22 @@ func TestNamesOfTools(t *testing.T) {
 	require.Equal(t, 2, calls)
 }
 
+// R-692: a model that leaves the namespace out means the one that has a member of this name.
+func TestNamesWithoutNamespace(t *testing.T) {
+	t.Parallel()
+	read, err := responses.Read([]byte(`{"input":"q","tools":[{"type":"function","name":"fire"},{"type":"namespace","name":"crew","tools":[{"type":"function","name":"hire"},` +
+		`{"type":"function","name":"fire"},{"type":"function","name":"list"}]},{"type":"namespace","name":"rooms","tools":[{"type":"function","name":"list"}]}]}`))
+	require.NoError(t, err)
+	tool, ok := read.Tools.Find("hire")
+	require.True(t, ok)
+	require.Equal(t, []string{"crew", "hire"}, []string{tool.Space, tool.Name})
+	tool, ok = read.Tools.Find("fire")
+	require.True(t, ok)
+	require.Empty(t, tool.Space)
+	_, ok = read.Tools.Find("list")
+	require.False(t, ok, "two have it")
+}
+
 // R-604: what can't be done is said, with the member at fault.
 func TestRefusals(t *testing.T) {
 	t.Parallel()

@@ -30,13 +30,22 @@ type Tools struct {
 
 type toolName struct{ space, name string }
 
-// Find gives the tool that a model calls by the name of its function. ok is false for one that was not offered.
-func (t *Tools) Find(flat string) (tool Tool, ok bool) {
-	i, ok := t.byFlat[flat]
-	if !ok {
-		return Tool{}, false
+// Find gives the tool that a model calls by the name of its function, or by the name that one member of one namespace has: models leave the rest out. ok is
+// false for one that was not offered.
+func (t *Tools) Find(name string) (tool Tool, ok bool) {
+	if i, ok := t.byFlat[name]; ok {
+		return t.list[i], true
 	}
-	return t.list[i], true
+	for i := range t.list {
+		switch {
+		case t.list[i].Space == "" || t.list[i].Name != name:
+		case ok:
+			return Tool{}, false
+		default:
+			tool, ok = t.list[i], true
+		}
+	}
+	return tool, ok
 }
 
 // flatName gives the name of the function that stands for a tool, also for one of an earlier request.

@@ -32,6 +32,7 @@ func (f *Filter) repairMessage(ch *answer.Choice, position int) {
 	if ch.Content == nil && ch.Delta != nil {
 		ch.Content, ch.Edited = null, true
 	}
+	uniqueIDs(ch.Calls)
 	for i := range ch.Calls {
 		if repairCall(&ch.Calls[i]) {
 			ch.ToolCalls, ch.Edited = nil, true
@@ -42,6 +43,21 @@ func (f *Filter) repairMessage(ch *answer.Choice, position int) {
 	}
 	if ch.NoIndex {
 		ch.Index, ch.Edited = max(position, ch.Index), true
+	}
+}
+
+// uniqueIDs takes the id from each call that has that of one before: results could not say which of the two they are of.
+func uniqueIDs(calls []answer.Call) {
+	if len(calls) < 2 {
+		return
+	}
+	used := make(map[string]bool, len(calls))
+	for i := range calls {
+		if id := string(calls[i].ID); used[id] {
+			calls[i].ID = nil
+		} else if calls[i].ID != nil {
+			used[id] = true
+		}
 	}
 }
 

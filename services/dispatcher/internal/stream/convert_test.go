@@ -36,8 +36,8 @@ func TestCompletion(t *testing.T) {
 		{"unclosed", whole(`{"content":"a<think>b</thi","role":"assistant"}`, `"length"`), whole(`{"content":"a","role":"assistant","reasoning_content":"b</thi"}`, `"length"`), split},
 		{"stop with calls", whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"stop"`), whole(`{"role":"assistant","content":null,"tool_calls":[`+call+`]}`, `"tool_calls"`), options{}},
 		{
-			"empty arguments", whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}},`+call+`]}`, `"tool_calls"`),
-			whole(`{"content":"","tool_calls":[`+call+`,`+call+`]}`, `"tool_calls"`),
+			"empty arguments", whole(`{"content":"","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":""}}]}`, `"tool_calls"`),
+			whole(`{"content":"","tool_calls":[`+call+`]}`, `"tool_calls"`),
 			options{},
 		},
 		{
@@ -74,6 +74,10 @@ func TestCompletion(t *testing.T) {
 	}
 	got := answertest.Completion([]byte(whole(`{"content":"","tool_calls":[{"type":"function","function":{"name":"f","arguments":"{}"}}]}`, `"stop"`)), options{})
 	require.Regexp(t, `"id":"call_[a-z2-7]{26}"`, string(got))
+	// R-691: the first call keeps the id that two have.
+	got = answertest.Completion([]byte(whole(`{"content":"","tool_calls":[`+call+`,`+call+`]}`, `"tool_calls"`)), options{})
+	require.Regexp(t, `\[\{"id":"a",.*\{"id":"call_[a-z2-7]{26}"`, string(got))
+	require.Equal(t, 1, strings.Count(string(got), `"id":"a"`))
 }
 
 // STR-10: the parts of a whole answer come in order, with the usage only when it was asked for.
