@@ -221,14 +221,13 @@ func (s *Store) putSummary(ctx context.Context, tx *sqlx.Tx, session string, sum
 	}
 	m, at := NewMessage(contract.Message{Body: sum.Body}), time.Now()
 	m.State, m.Turn = stateSummary, summaryTurn
-	id, err := s.insertMessage(ctx, tx, session, "", at, m)
-	if err != nil {
+	rows := []messageRow{{Message: m, session: session, at: at}}
+	if err := s.insertMessages(ctx, tx, rows); errors.Is(err, errPlaceTaken) { // there is one that this one does not fold
+		return ErrChanged
+	} else if err != nil {
 		return err
 	}
-	if id == "" { // there is one that this one does not fold
-		return ErrChanged
-	}
-	if err := s.insertParts(ctx, tx, []messagePart{{message: id, kind: partCompaction, data: string(data), at: at}}); err != nil {
+	if err := s.insertParts(ctx, tx, []messagePart{{message: rows[0].ID, kind: partCompaction, data: string(data), at: at}}); err != nil {
 		return err
 	}
 	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET summary_token_count = ?,

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -103,18 +104,17 @@ func (s *Store) BeginTurn(ctx context.Context, a Ask, take func(history []Messag
 
 // sessionRow is what turns need of a session.
 type sessionRow struct {
-	ID            string `db:"id"`
-	Owner         string `db:"owner"`
-	Title         string `db:"title"`
-	Turns         int64  `db:"turns"`
-	Applied       int64  `db:"applied"`
-	Forks         int64  `db:"forks"`
-	ContextTokens int64  `db:"context_tokens"`
+	ID      string `db:"id"`
+	Owner   string `db:"owner"`
+	Title   string `db:"title"`
+	Turns   int64  `db:"turns"`
+	Applied int64  `db:"applied"`
+	Forks   int64  `db:"forks"`
 }
 
 // lockSession reads a session and keeps others from writing to it until the transaction ends. The error is ErrNoSession if there is none.
 func (s *Store) lockSession(ctx context.Context, tx *sqlx.Tx, id string) (row sessionRow, err error) {
-	statement := `SELECT id, owner, title, turns, applied, forks, context_tokens FROM sessions WHERE id = ?`
+	statement := `SELECT id, owner, title, turns, applied, forks FROM sessions WHERE id = ?`
 	if tx.DriverName() == postgresDriver { // the whole of a SQLite database is locked
 		statement += ` FOR UPDATE`
 	}
@@ -123,6 +123,31 @@ func (s *Store) lockSession(ctx context.Context, tx *sqlx.Tx, id string) (row se
 		return row, ErrNoSession
 	}
 	return row, err
+}
+
+// lockSessions is lockSession for those of facts, and says which of them there are.
+func lockSessions(ctx context.Context, tx *sqlx.Tx, turns []contract.Turn) (known map[string]bool, err error) {
+	asked := make([]string, len(turns))
+	for i := range turns {
+		asked[i] = turns[i].Session
+	}
+	slices.Sort(asked)
+	statement, args, err := sqlx.In(`SELECT id FROM sessions WHERE id IN (?) ORDER BY id`, slices.Compact(asked)) // they are locked in one order by all
+	if err != nil {
+		return nil, err
+	}
+	if tx.DriverName() == postgresDriver {
+		statement += ` FOR UPDATE`
+	}
+	var ids []string
+	if err := tx.SelectContext(ctx, &ids, tx.Rebind(statement), args...); err != nil {
+		return nil, err
+	}
+	known = make(map[string]bool, len(ids))
+	for _, id := range ids {
+		known[id] = true
+	}
+	return known, nil
 }
 
 // claimSession locks a session for a principal, makes it if there is none, and gives it to the first who uses it. The admin sees all.
@@ -233,30 +258,50 @@ type question struct {
 
 // saveQuestion saves the messages of a turn that has no answer yet, and the session's row.
 func (s *Store) saveQuestion(ctx context.Context, tx *sqlx.Tx, row sessionRow, q question) error {
+	rows := make([]messageRow, len(q.messages))
 	for i, m := range q.messages {
 		m.Turn, m.Place, m.State, m.Surface = q.turn, int64(i), stateOpen, string(q.surface)
-		if _, err := s.insertMessage(ctx, tx, row.ID, q.request, q.at, m); err != nil {
-			return err
-		}
+		rows[i] = messageRow{Message: m, session: row.ID, request: q.request, at: q.at}
+	}
+	if err := s.insertMessages(ctx, tx, rows); err != nil {
+		return err
 	}
 	_, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET title = ?, turns = ?, applied = ?, updated_at = ?, message_count = message_count + ?
 		WHERE id = ?`), row.Title, q.turn, row.Applied, Time{q.at}, len(q.messages), row.ID)
 	return err
 }
 
-// insertMessage adds a message with a new id, unless its place is taken.
-func (s *Store) insertMessage(ctx context.Context, tx *sqlx.Tx, session, request string, at time.Time, m Message) (id string, err error) {
-	id = s.ids.next(prefixMessage)
-	res, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO messages (id, session_id, role, created_at, turn, place, state, request_id, tokens, surface,
-		body, original) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (session_id, turn, place) DO NOTHING`),
-		id, session, storedRole(m.Role), Time{at}, m.Turn, m.Place, m.State, request, m.Tokens, m.Surface, m.Body, m.Original)
-	if err != nil {
-		return "", err
+// messageRow is a message to be inserted.
+type messageRow struct {
+	Message
+	session, request string
+	at               time.Time
+}
+
+const insertColumns = 12
+
+// errPlaceTaken is never seen unless the rows of a session are not what its lock promises.
+var errPlaceTaken = fmt.Errorf("%w: there is a message in the place of another", ErrRejected)
+
+// insertMessages adds messages and gives them new ids. errPlaceTaken says that there is a message in the place of one.
+func (s *Store) insertMessages(ctx context.Context, tx *sqlx.Tx, rows []messageRow) error {
+	for chunk := range slices.Chunk(rows, rowsPerStatement) {
+		args := make([]any, 0, len(chunk)*insertColumns)
+		for i := range chunk {
+			m := &chunk[i]
+			m.ID = s.ids.next(prefixMessage)
+			args = append(args, m.ID, m.session, storedRole(m.Role), Time{m.at}, m.Turn, m.Place, m.State, m.request, m.Tokens, m.Surface, m.Body, m.Original)
+		}
+		res, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO messages (id, session_id, role, created_at, turn, place, state, request_id, tokens, surface,
+			body, original) VALUES `+placeholders(len(chunk), insertColumns)+` ON CONFLICT (session_id, turn, place) DO NOTHING`), args...)
+		if err != nil {
+			return err
+		}
+		if n, err := res.RowsAffected(); err != nil || n < int64(len(chunk)) {
+			return cmp.Or(err, errPlaceTaken)
+		}
 	}
-	if n, err := res.RowsAffected(); err != nil || n == 0 {
-		return "", err
-	}
-	return id, nil
+	return nil
 }
 
 // storedRole is the role as the table knows it. Roles that only some providers have are the user's.

@@ -110,6 +110,49 @@ func TestBodiesAreKeptAsTheyAre(t *testing.T) {
 	})
 }
 
+// R-004: what is in one batch is stored as if each fact came alone: answers that broke off before whole ones, answers again, questions that come as facts, of
+// sessions that are there, are not, or were deleted.
+func TestBatchIsStoredAsItsFacts(t *testing.T) {
+	t.Parallel()
+	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
+		var turns []contract.Turn
+		sessions := []string{"a", "b", "c"}
+		for _, session := range sessions {
+			ask(t, s, session, "r1", "one")
+			ask(t, s, session, "r2", "two")
+			partial := answered(session, "r1", "fir")
+			partial.Kind = contract.TurnFailed
+			turns = append(turns, partial, answered(session, "r1", "first"), answered(session, "r1", "another"), answered(session, "r2", "second"),
+				answered(session, "unknown", "to nobody"))
+		}
+		ask(t, s, "gone", "r1", "one")
+		require.NoError(t, s.DeleteSession(t.Context(), "gone"))
+		question := answered("new", "r1", "")
+		question.Kind, question.Messages = contract.TurnAsked, []string{user("one")}
+		turns = append(turns, answered("gone", "r1", "late"), question, answered("new", "r1", "first"), answered("never", "r1", "first"))
+		apply(t, s, turns...)
+
+		for _, session := range sessions {
+			want := []string{user("one"), said("first"), user("two"), said("second")}
+			got, err := s.Session(t.Context(), session)
+			require.NoError(t, err)
+			require.EqualValues(t, len(want), got.MessageCount)
+			var tokens, sum int64
+			require.NoError(t, s.read.GetContext(t.Context(), &tokens, s.read.Rebind(`SELECT context_tokens FROM sessions WHERE id = ?`), session))
+			require.NoError(t, s.read.GetContext(t.Context(), &sum, s.read.Rebind(`SELECT SUM(tokens) FROM messages WHERE session_id = ?`), session))
+			require.Equal(t, sum, tokens)
+			require.Equal(t, want, ask(t, s, session, "r3", "three"))
+		}
+		require.Equal(t, []string{user("one"), said("first")}, ask(t, s, "new", "r2", "two"))
+		for _, session := range []string{"gone", "never"} {
+			_, err := s.Session(t.Context(), session)
+			require.ErrorIs(t, err, ErrNoSession)
+		}
+		require.Equal(t, 7, countRows(t, s, "parts"), "each whole answer has one")
+	})
+}
+
 // Facts change nothing when they come again, from several writers, in any order, with the question's transaction.
 func TestTurnsAreStoredOnce(t *testing.T) {
 	t.Parallel()

@@ -43,18 +43,49 @@ func (s *Store) CatchUp(ctx context.Context, session string, turns []contract.Tu
 	return nil
 }
 
+// applyTurns stores facts in few statements, however many they are. Those of one session are stored one after the other.
 func (s *Store) applyTurns(ctx context.Context, tx *sqlx.Tx, turns []contract.Turn) error {
-	var costs []messagePart
-	for i := range turns {
-		cost, err := s.applyTurn(ctx, tx, &turns[i])
-		if err != nil {
-			return err
+	if len(turns) == 0 {
+		return nil
+	}
+	known, err := lockSessions(ctx, tx, turns)
+	if err != nil {
+		return err
+	}
+	for _, round := range rounds(turns) {
+		var answers []*contract.Turn
+		for _, t := range round {
+			if t.Kind == contract.TurnAsked {
+				if err := s.applyQuestion(ctx, tx, t); err != nil {
+					return err
+				}
+				known[t.Session] = true
+			} else if known[t.Session] && len(t.Messages) > 0 { // else the session was deleted meanwhile
+				answers = append(answers, t)
+			}
 		}
-		if cost.message != "" {
-			costs = append(costs, cost)
+		for chunk := range slices.Chunk(answers, rowsPerStatement) {
+			if err := s.applyAnswers(ctx, tx, chunk); err != nil {
+				return err
+			}
 		}
 	}
-	return s.insertParts(ctx, tx, costs)
+	return nil
+}
+
+// rounds makes groups of facts in which each session has one at most, and those of a session keep their order from group to group.
+func rounds(turns []contract.Turn) (groups [][]*contract.Turn) {
+	nth := map[string]int{}
+	for i := range turns {
+		t := &turns[i]
+		n := nth[t.Session]
+		nth[t.Session]++
+		if n == len(groups) {
+			groups = append(groups, nil)
+		}
+		groups[n] = append(groups[n], t)
+	}
+	return groups
 }
 
 // Applied gives the place in the stream up to which the facts of a session are known to be stored, 0 for a session that is not known.
@@ -69,61 +100,135 @@ func (s *Store) Applied(ctx context.Context, session string) (uint64, error) {
 	return uint64(places[0]), nil
 }
 
-// applyTurn stores one fact, and gives the part that is to be added to its message.
-func (s *Store) applyTurn(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) (cost messagePart, err error) {
-	at := plausible(t.At, time.Now()).Time
-	if t.Kind == contract.TurnAsked {
-		return cost, s.applyQuestion(ctx, tx, t, at)
+// answerRow is an answer with what it changes in its session.
+type answerRow struct {
+	turn     *contract.Turn
+	at       time.Time
+	messages int64 // more than before
+	tokens   int64 // more in later prompts
+}
+
+// applyAnswers stores answers, each of another session.
+func (s *Store) applyAnswers(ctx context.Context, tx *sqlx.Tx, turns []*contract.Turn) error {
+	stored, err := turnsOf(ctx, tx, turns)
+	if err != nil {
+		return err
 	}
-	row, err := s.lockSession(ctx, tx, t.Session)
-	if errors.Is(err, ErrNoSession) {
-		return cost, nil // deleted meanwhile
-	} else if err != nil {
-		return cost, err
-	}
-	var turn []Message // what is stored of it
-	if err := tx.SelectContext(ctx, &turn, tx.Rebind(`SELECT turn, place, state, tokens FROM messages WHERE session_id = ? AND request_id = ?
-		ORDER BY turn, place`), t.Session, t.RequestID); err != nil || len(turn) == 0 || len(t.Messages) == 0 {
-		return cost, err
-	}
-	m := NewMessage(t.Message(0))
-	m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn[0].Turn, answerPlace, stateDone, string(t.Surface)
-	if t.Kind != contract.TurnAnswered {
-		m.State = statePartial
-	}
-	more := int64(1) // messages in the session
-	if last := turn[len(turn)-1]; last.Place == answerPlace {
-		if last.State != statePartial || m.State == statePartial {
-			return cost, nil
+	var (
+		answers    []answerRow
+		rows       []messageRow // of the answers
+		gone, done []string     // ids of messages
+	)
+	now := time.Now()
+	for _, t := range turns {
+		turn := stored[t.Session]
+		if len(turn) == 0 {
+			continue
 		}
-		if _, err := tx.ExecContext(ctx, tx.Rebind(`DELETE FROM messages WHERE session_id = ? AND turn = ? AND place = ?`), t.Session, m.Turn, m.Place); err != nil {
-			return cost, err
+		m := NewMessage(t.Message(0))
+		m.Role, m.Turn, m.Place, m.State, m.Surface = "assistant", turn[0].Turn, answerPlace, stateDone, string(t.Surface)
+		if t.Kind != contract.TurnAnswered {
+			m.State = statePartial
 		}
-		more = 0
-	}
-	id, err := s.insertMessage(ctx, tx, t.Session, t.RequestID, at, m)
-	if err != nil || id == "" {
-		return cost, err
-	}
-	if m.State == stateDone { // the turn is part of later prompts from here
-		row.ContextTokens += m.Tokens
-		for i := range turn {
-			if turn[i].State == stateOpen {
-				row.ContextTokens += turn[i].Tokens
+		a := answerRow{turn: t, at: plausible(t.At, now).Time, messages: 1}
+		if last := turn[len(turn)-1]; last.Place == answerPlace {
+			if last.State != statePartial || m.State == statePartial {
+				continue
+			}
+			gone, a.messages = append(gone, last.ID), 0
+		}
+		if m.State == stateDone { // the turn is part of later prompts from here
+			a.tokens = m.Tokens
+			for i := range turn {
+				if turn[i].State == stateOpen {
+					a.tokens += turn[i].Tokens
+					done = append(done, turn[i].ID)
+				}
 			}
 		}
-		if _, err := tx.ExecContext(ctx, tx.Rebind(`UPDATE messages SET state = 'done' WHERE session_id = ? AND turn = ? AND state = 'open'`), row.ID, m.Turn); err != nil {
-			return cost, err
+		answers = append(answers, a)
+		rows = append(rows, messageRow{Message: m, session: t.Session, request: t.RequestID, at: a.at})
+	}
+	if err := eachID(ctx, tx, `DELETE FROM messages WHERE id IN (?)`, gone); err != nil {
+		return err
+	}
+	if err := s.insertMessages(ctx, tx, rows); err != nil {
+		return err
+	}
+	if err := eachID(ctx, tx, `UPDATE messages SET state = 'done' WHERE id IN (?)`, done); err != nil {
+		return err
+	}
+	parts := make([]messagePart, len(answers))
+	for i, a := range answers {
+		parts[i] = messagePart{message: rows[i].ID, kind: partStepCost, data: stepCost(a.turn), at: a.at}
+	}
+	if err := s.insertParts(ctx, tx, parts); err != nil {
+		return err
+	}
+	return s.addAnswers(ctx, tx, answers)
+}
+
+// turnsOf gives what is stored of turns, by session and in order of place.
+func turnsOf(ctx context.Context, tx *sqlx.Tx, turns []*contract.Turn) (map[string][]Message, error) {
+	if len(turns) == 0 {
+		return nil, nil
+	}
+	args := make([]any, 0, 2*len(turns))
+	for _, t := range turns {
+		args = append(args, t.Session, t.RequestID)
+	}
+	var rows []struct {
+		Message
+		Session string `db:"session_id"`
+	}
+	statement := tx.Rebind(`SELECT m.id, m.session_id, m.turn, m.place, m.state, m.tokens FROM (VALUES ` + placeholders(len(turns), 2) + `) AS v
+		CROSS JOIN messages m WHERE m.session_id = v.column1 AND m.request_id = v.column2 ORDER BY m.session_id, m.turn, m.place`)
+	if err := tx.SelectContext(ctx, &rows, statement, args...); err != nil {
+		return nil, err
+	}
+	stored := make(map[string][]Message, len(turns))
+	for i := range rows {
+		stored[rows[i].Session] = append(stored[rows[i].Session], rows[i].Message)
+	}
+	return stored, nil
+}
+
+// eachID executes a statement whose one parameter is a list of ids.
+func eachID(ctx context.Context, tx *sqlx.Tx, statement string, ids []string) error {
+	for chunk := range slices.Chunk(ids, rowsPerStatement) {
+		expanded, args, err := sqlx.In(statement, chunk)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, tx.Rebind(expanded), args...); err != nil {
+			return err
 		}
 	}
-	_, err = tx.ExecContext(ctx, tx.Rebind(`UPDATE sessions SET message_count = message_count + ?, context_tokens = ?, last_model = ?, last_provider = ?,
-		updated_at = CASE WHEN updated_at < ? THEN ? ELSE updated_at END WHERE id = ?`),
-		more, row.ContextTokens, clip(t.Model, maxName), clip(t.Provider, maxName), Time{at}, Time{at}, row.ID)
-	return messagePart{message: id, kind: partStepCost, data: stepCost(t), at: at}, err
+	return nil
+}
+
+// addAnswers notes answers in their sessions. All of these exist and are locked, so that the statement only updates: it is an insertion since one with many
+// rows needs no types for its values, and finds each row by its key, in both databases.
+func (s *Store) addAnswers(ctx context.Context, tx *sqlx.Tx, answers []answerRow) error {
+	if len(answers) == 0 {
+		return nil
+	}
+	const columns = 9
+	args := make([]any, 0, columns*len(answers))
+	for _, a := range answers {
+		args = append(args, a.turn.Session, s.project, "", Time{a.at}, Time{a.at}, a.messages, a.tokens, clip(a.turn.Model, maxName), clip(a.turn.Provider, maxName))
+	}
+	_, err := tx.ExecContext(ctx, tx.Rebind(`INSERT INTO sessions (id, project_id, owner, created_at, updated_at, message_count, context_tokens, last_model,
+		last_provider) VALUES `+placeholders(len(answers), columns)+` ON CONFLICT (id) DO UPDATE SET
+		updated_at = CASE WHEN sessions.updated_at < excluded.updated_at THEN excluded.updated_at ELSE sessions.updated_at END,
+		message_count = sessions.message_count + excluded.message_count, context_tokens = sessions.context_tokens + excluded.context_tokens,
+		last_model = excluded.last_model, last_provider = excluded.last_provider`), args...)
+	return err
 }
 
 // applyQuestion stores a question that could not be saved when it came. One for a session that belongs to somebody else is dropped.
-func (s *Store) applyQuestion(ctx context.Context, tx *sqlx.Tx, t *contract.Turn, at time.Time) error {
+func (s *Store) applyQuestion(ctx context.Context, tx *sqlx.Tx, t *contract.Turn) error {
+	at := plausible(t.At, time.Now()).Time
 	row, err := s.claimSession(ctx, tx, t.Session, t.Principal, at)
 	if errors.Is(err, ErrNoSession) {
 		return nil
