@@ -47,7 +47,7 @@ scgi_temp_path scgi;
 %s
 }
 `, server)
-	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600)) //nolint:gosec // the directory is the test's own
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
 	w := launch(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
 	await.True(t, func() bool { return reachable(t, addr) || w.ended() })
 	require.False(t, w.ended(), "nginx ended at start:\n%s", w.log.String())

@@ -88,11 +88,11 @@ func TestSessionsOutliveTheirWriters(t *testing.T) {
 	text, err := os.ReadFile(f.config)
 	require.NoError(t, err)
 	text = ownDatabase.ReplaceAll(text, fmt.Appendf(nil, "sessions: {database: %q}", database.Address()))
-	require.NoError(t, os.WriteFile(f.config, text, 0o600)) //nolint:gosec // a file of the test
+	require.NoError(t, os.WriteFile(f.config, text, 0o600))
 	second := *f
 	second.ingress, second.config = freeport.Addr(t), filepath.Join(t.TempDir(), "config.yaml")
 	text = []byte(strings.Replace(string(text), "port: "+portOf(t, f.ingress), "port: "+portOf(t, second.ingress), 1))
-	require.NoError(t, os.WriteFile(second.config, text, 0o600)) //nolint:gosec // a file of the test
+	require.NoError(t, os.WriteFile(second.config, text, 0o600))
 	f.upstream.Handle(counting)
 	f.start(t, "dispatcher")
 	f.start(t, "session-writer")

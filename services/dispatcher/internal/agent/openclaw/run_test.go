@@ -54,13 +54,13 @@ func playProgram() bool {
 	data, _ := json.Marshal(n)
 	name := os.Getenv(noteEnv)
 	if role == "alone" {
-		defer os.Remove(name)                                                      //nolint:errcheck // the next one tells
-		if _, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600); err != nil { //nolint:gosec // the test names the file
+		defer os.Remove(name) //nolint:errcheck // the next one tells
+		if _, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 			os.Exit(1) // another is at work
 		}
 		time.Sleep(50 * time.Millisecond) //nolint:forbidigo // a program at work
 	}
-	if err := os.WriteFile(name, data, 0o600); err != nil { //nolint:gosec // the test names the file
+	if err := os.WriteFile(name, data, 0o600); err != nil {
 		panic(err)
 	}
 	_, _ = os.Stdout.WriteString(outputs[role])

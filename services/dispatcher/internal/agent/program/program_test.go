@@ -83,10 +83,10 @@ const lifetime = 10 * await.Limit
 // note leaves a process id where the test finds it.
 func note(name string, pid int) {
 	path := filepath.Join(os.Getenv("PIDS"), name)
-	if err := os.WriteFile(path+".new", []byte(strconv.Itoa(pid)), 0o600); err != nil { //nolint:gosec // the test names the file
+	if err := os.WriteFile(path+".new", []byte(strconv.Itoa(pid)), 0o600); err != nil {
 		panic(err)
 	}
-	if err := os.Rename(path+".new", path); err != nil { //nolint:gosec // as above
+	if err := os.Rename(path+".new", path); err != nil {
 		panic(err)
 	}
 }
@@ -94,7 +94,7 @@ func note(name string, pid int) {
 // awaitFile polls: another process gives no event to wait for.
 func awaitFile(path string) []byte {
 	for range 6000 {
-		if data, err := os.ReadFile(path); err == nil { //nolint:gosec // the test names the file
+		if data, err := os.ReadFile(path); err == nil {
 			return data
 		}
 		<-time.After(10 * time.Millisecond)
