@@ -34,7 +34,7 @@ func TestCallsWithoutResults(t *testing.T) {
 			t.Parallel()
 			whole, _ := assemble(t, talk(tt.history), `{"messages":`+array(talk(tt.sent))+`}`)
 			want := array(talk(strings.ReplaceAll(tt.want, "X", "t")))
-			for _, word := range strings.Fields(tt.want) {
+			for word := range strings.FieldsSeq(tt.want) {
 				if id, ok := strings.CutPrefix(word, "X"); ok {
 					want = strings.ReplaceAll(want, `{"role":"tool","tool_call_id":"`+id+`","content":"r"}`, `{"role":"tool","tool_call_id":"`+id+`","content":`+none+`}`)
 				}
