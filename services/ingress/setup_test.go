@@ -84,6 +84,9 @@ func setupOn(tb testing.TB, server bus.InProcess, change func(*ingress.Config)) 
 
 func (g *gateway) stop() {
 	g.t.Helper()
+	if g.t.Failed() {
+		g.t.Logf("log of the ingress:\n%s", g.log.String()) // it names the causes that clients don't see
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), testWait)
 	defer cancel()
 	require.NoError(g.t, g.ingress.Stop(ctx))
