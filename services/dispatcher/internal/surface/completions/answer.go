@@ -18,6 +18,7 @@ type Answer struct {
 	told         surface.Disclosure
 	includeUsage bool
 	head         answer.Head
+	asked        string      // model of the request, which is named when the provider names none
 	offsets      map[int]int // of each choice: the characters of its text so far, for the probabilities
 	body         []byte      // of the chunk at hand
 }
@@ -77,6 +78,9 @@ func (a *Answer) Whole(c *answer.Chunk) []byte {
 // begin appends the members before the choices.
 func (a *Answer) begin(dst []byte) []byte {
 	a.head.Complete(a.told.Model)
+	if string(a.head.Model) == `""` {
+		a.head.Model = rawjson.AppendString(nil, a.asked)
+	}
 	dst = append(append(dst, `{"id":`...), a.head.ID...)
 	dst = append(append(dst, `,"object":"text_completion","created":`...), a.head.Created...)
 	return append(append(append(dst, `,"model":`...), a.head.Model...), `,"choices":`...)

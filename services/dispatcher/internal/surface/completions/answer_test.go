@@ -118,3 +118,14 @@ func TestNative(t *testing.T) {
 	require.Equal(t, `{"choices":[ ]}`, string(a.Whole(whole)))
 	require.Equal(t, `{"choices":[ ],"session_id":"s"}`, string(r.Answer(surface.Disclosure{Native: true, Session: "s"}).Whole(whole)))
 }
+
+// R-694: a provider that names no model leaves the one that was asked for.
+func TestModelThatNobodyNames(t *testing.T) {
+	t.Parallel()
+	r, err := completions.Surface{}.Read(&contract.Request{}, []byte(`{"model":"m","prompt":"q"}`))
+	require.NoError(t, err)
+	var c answer.Chunk
+	c.Parse([]byte(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`))
+	require.Contains(t, string(r.Answer(surface.Disclosure{}).Append(nil, &c)), `"model":"m"`)
+	require.Contains(t, string(r.Answer(surface.Disclosure{Model: "auto"}).Append(nil, &c)), `"model":"auto"`)
+}

@@ -58,7 +58,9 @@ func (r *Request) Answer(d surface.Disclosure) surface.Answer {
 	if d.Native {
 		return &nativeAnswer{told: d}
 	}
-	return NewAnswer(d, r.scan.IncludeUsage)
+	a := NewAnswer(d, r.scan.IncludeUsage)
+	a.asked = r.scan.Model
+	return a
 }
 
 // nativeRequest is one that a provider which has this protocol may get as it is: without the history of a session, for which there is no place in it.

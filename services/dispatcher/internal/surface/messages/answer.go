@@ -143,6 +143,9 @@ func (a *Answer) appendHead(dst []byte) []byte {
 		a.head.ID = rawjson.AppendString(nil, "msg_"+strings.ToLower(rand.Text()))
 	}
 	a.head.Complete(a.told.Model)
+	if asked := rawjson.Get(a.request.body, "model"); string(a.head.Model) == `""` && len(asked) > 0 && asked[0] == '"' {
+		a.head.Model = asked
+	}
 	dst = append(append(dst, `{"id":`...), a.head.ID...)
 	return append(append(dst, `,"type":"message","role":"assistant","model":`...), a.head.Model...)
 }

@@ -305,3 +305,14 @@ func FuzzStream(f *testing.F) {
 		read(t, out)
 	})
 }
+
+// R-694: a provider that names no model leaves the one that was asked for.
+func TestModelThatNobodyNames(t *testing.T) {
+	t.Parallel()
+	r, err := messages.Surface{}.Read(&contract.Request{}, []byte(question))
+	require.NoError(t, err)
+	var c answer.Chunk
+	c.Parse([]byte(`{"choices":[{"index":0,"delta":{"content":"a"}}]}`))
+	require.Contains(t, string(r.Answer(surface.Disclosure{}).Append(nil, &c)), `"model":"m"`)
+	require.Contains(t, string(r.Answer(surface.Disclosure{Model: "auto"}).Append(nil, &c)), `"model":"auto"`)
+}
