@@ -100,8 +100,8 @@ func (s *stage) begin(ctx context.Context, r *contract.Request, body []byte, aga
 		body = edited
 	}
 	asked, err := prompt.Read(r.Surface, body)
-	if err != nil {
-		return nil, endRefused, fault.From(err) // the ingress has read it before
+	if err != nil { // the ingress has read it, but did not need its messages
+		return nil, endRefused, unreadable(err)
 	}
 	if r.ForkFrom != "" {
 		if err := s.fork(within, r); err != nil && ctx.Err() != nil {
@@ -141,13 +141,21 @@ func (s *stage) inherit(ctx context.Context, r *contract.Request, body []byte) (
 	if err == nil {
 		err = measure(r, edited)
 	}
-	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
-		return nil, &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
+	if _, ok := errors.AsType[*openai.RequestError](err); ok {
+		return nil, unreadable(err)
 	}
 	if _, ok := errors.AsType[*fault.Fault](err); err != nil && !ok {
 		return nil, &fault.Fault{Kind: fault.Unavailable, Message: "Stored responses can't be read at the moment", RetryAfter: time.Second, Cause: err}
 	}
 	return edited, err
+}
+
+// unreadable is what the client gets for a request that can't be read.
+func unreadable(err error) *fault.Fault {
+	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
+		return &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
+	}
+	return fault.From(err)
 }
 
 // turn reads the history and saves the question.

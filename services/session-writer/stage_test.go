@@ -254,6 +254,13 @@ func TestStageBeforeAPrompt(t *testing.T) {
 	require.Equal(t, []string{"12345678", "abcdefgh", "more"}, said(t, second.body))
 	require.False(t, second.request.NoHistory)
 	require.Equal(t, int64(2+2+1), second.request.Traits.Tokens)
+
+	// R-518: what no session can hold is the client's mistake.
+	for i, prompt := range []string{`["a","b"]`, `[1,2]`, `[[1],[2]]`} {
+		o := p.ask(fmt.Sprintf("bad%d", i), "s", `{"model":"m","prompt":`+prompt+`}`, completions)
+		require.Equal(t, http.StatusBadRequest, o.refused, prompt)
+		require.Contains(t, o.body, `"param":"prompt"`, prompt)
+	}
 }
 
 // R-062: compress_context shortens what is loaded, and neither the question nor what is stored.
