@@ -20,12 +20,25 @@ func settleCalls(list []*message) []*message {
 			continue
 		}
 		for _, id := range m.called {
-			if !slices.ContainsFunc(list[i+1:], func(r *message) bool { return r.resultOf == id }) {
+			if !answered(list[i+1:], id) {
 				settled = append(settled, resultless(id))
 			}
 		}
 	}
 	return settled
+}
+
+// answered says whether a call has its result in what follows it. Some servers give the same ids in each turn: a later call has a result of its own.
+func answered(rest []*message, id string) bool {
+	for _, m := range rest {
+		switch {
+		case m.resultOf == id:
+			return true
+		case slices.Contains(m.called, id):
+			return false
+		}
+	}
+	return false
 }
 
 func resultless(id string) *message {

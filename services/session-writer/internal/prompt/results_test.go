@@ -106,3 +106,14 @@ func TestWrittenAnew(t *testing.T) {
 		})
 	}
 }
+
+// R-516: servers that give the same ids in each turn have a result for each call.
+func TestIDsThatComeAgain(t *testing.T) {
+	t.Parallel()
+	whole, _ := assemble(t, talk("u1 cx u2 cx tx a1"), `{"messages":`+array(talk("u3"))+`}`)
+	before, after, ok := strings.Cut(whole, `"content":"2"`)
+	require.True(t, ok)
+	require.Contains(t, before, `{"role":"tool","tool_call_id":"x","content":"There is no result`)
+	require.Equal(t, 1, strings.Count(after, `"role":"tool"`))
+	require.Contains(t, after, `{"role":"tool","tool_call_id":"x","content":"r"}`)
+}
