@@ -101,14 +101,17 @@ func BenchmarkMillionMessages(b *testing.B) {
 // turnsBefore is how many turns the benchmarks have made, so that each has another name.
 var turnsBefore atomic.Int64
 
-// benchmarkTurns has 16 sessions talk at once. Each turn waits for its question to be saved and its answer to be stored.
+// talkers is how many sessions talk at once: a batch may be full then, and a quarter of the questions that the service takes at a time wait.
+const talkers = 64
+
+// benchmarkTurns has many sessions talk at once. Each turn waits for its question to be saved and its answer to be stored.
 func benchmarkTurns(b *testing.B, s *Store) {
 	b.Helper()
 	var asked, whole times
 	answers := make(chan answer)
 	var writer sync.WaitGroup
 	writer.Go(func() { storeAnswers(b, s, answers) })
-	b.SetParallelism(16 / runtime.GOMAXPROCS(0))
+	b.SetParallelism(talkers / runtime.GOMAXPROCS(0))
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

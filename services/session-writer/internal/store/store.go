@@ -28,8 +28,8 @@ type Store struct {
 
 const (
 	sqlitePrefix = "sqlite:"
-	readers      = 4 // connections that read a SQLite database at the same time
-	pgConns      = 8
+	readers      = 4  // connections that read a SQLite database at the same time
+	pgConns      = 16 // to PostgreSQL: more than a server of two cores has work for at once, since a transaction of a turn waits between its statements
 )
 
 // New makes a store for the database at address: "sqlite:" and a path, relative to the working directory, or a postgres:// URL. Until Prepare has
