@@ -68,11 +68,14 @@ func (g *gateway) say(subj string, msg []byte) error {
 	if _, err := io.WriteString(conn, text); err != nil {
 		return err
 	}
-	line, err := in.ReadString('\n')
-	if err == nil && line != "PONG\r\n" {
-		err = errors.New(line)
+	for {
+		switch line, err := in.ReadString('\n'); {
+		case err != nil || line == "PONG\r\n":
+			return err
+		case strings.HasPrefix(line, "-ERR"):
+			return errors.New(line)
+		} // else it asks for a sign of life itself, or says something about itself
 	}
-	return err
 }
 
 // CXL-05: what a worker sends reaches the client at once.
