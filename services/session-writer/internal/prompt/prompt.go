@@ -87,9 +87,9 @@ func (r *Request) Assemble(history []Message) Prompt {
 
 // awaitsResults says that the history ends with calls of tools, so that results come next: most clients of sessions send nothing else again.
 func awaitsResults(history []message) bool {
-	for i := len(history) - 1; i >= 0; i-- {
-		if history[i].role != roleTool {
-			return history[i].calls
+	for _, m := range slices.Backward(history) {
+		if m.role != roleTool {
+			return m.calls
 		}
 	}
 	return false
