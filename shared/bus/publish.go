@@ -107,11 +107,20 @@ const (
 	jsErrInProcess  jetstream.ErrorCode = 10158 // it stores the message just now, from an earlier try; soon it counts as a duplicate, which is no error
 )
 
+// storeClosed is what the description of jsErrStreamFull is (ErrStoreClosed of the server) when the server is about to stop.
+const storeClosed = "store is closed"
+
+// full says whether err is the refusal of a stream that is full.
+func full(err error) bool {
+	api, ok := errors.AsType[jetstream.JetStreamError](err)
+	return ok && api.APIError() != nil && api.APIError().ErrorCode == jsErrStreamFull && api.APIError().Description != storeClosed
+}
+
 // passing says whether err is the state of the server, which will be another one soon.
 func passing(err error) bool {
 	if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil {
 		code := api.APIError().ErrorCode
-		return code == jsErrNotLeader || code == jsErrInProcess || api.APIError().Code == http.StatusServiceUnavailable && code != jsErrStreamFull
+		return code == jsErrNotLeader || code == jsErrInProcess || api.APIError().Code == http.StatusServiceUnavailable && !full(err)
 	}
 	return slices.ContainsFunc(passingErrors, func(passing error) bool { return errors.Is(err, passing) })
 }

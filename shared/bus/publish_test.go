@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	natsserver "github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -22,7 +23,8 @@ func TestPassing(t *testing.T) {
 		"an earlier try is not through yet": {&jetstream.APIError{Code: 409, ErrorCode: 10158}, true},
 		"no stream":                         {jetstream.ErrNoStreamResponse, true},
 		"connection lost":                   {nats.ErrDisconnected, true},
-		"full":                              {&jetstream.APIError{Code: 503, ErrorCode: jsErrStreamFull}, false},
+		"full":                              {&jetstream.APIError{Code: 503, ErrorCode: jsErrStreamFull, Description: natsserver.ErrMaxBytes.Error()}, false},
+		"about to stop":                     {&jetstream.APIError{Code: 503, ErrorCode: jsErrStreamFull, Description: natsserver.ErrStoreClosed.Error()}, true},
 		"too large":                         {&jetstream.APIError{Code: 400, ErrorCode: 10054}, false},
 		"anything else":                     {errors.New("broken"), false},
 	}

@@ -65,7 +65,7 @@ func (b *Bus) publishWork(ctx context.Context, msg *nats.Msg, rid string) error 
 	traceContext.Inject(ctx, propagation.HeaderCarrier(msg.Header))
 	msg.Header[nats.MsgIdHdr] = []string{rid + "." + subject.Last(msg.Subject)}
 	err := b.store(ctx, msg)
-	if api, ok := errors.AsType[jetstream.JetStreamError](err); ok && api.APIError() != nil && api.APIError().ErrorCode == jsErrStreamFull {
+	if full(err) {
 		return fmt.Errorf("publishing to %s: %w", msg.Subject, ErrWorkFull)
 	}
 	return err
