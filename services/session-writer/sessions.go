@@ -30,18 +30,23 @@ type sessions struct {
 	log   *slog.Logger
 }
 
-// pending gives the facts of a session that may not be stored yet, in order, and the place in the stream up to which they are all.
+// portion is how many facts of a session are stored in one transaction. After a long outage there are thousands, more than there is time for at once: what
+// is stored of them stays stored.
+const portion = 128
+
+// pending gives the facts of a session that may not be stored yet, in order, and the place in the stream up to which they are all. It stores those that are
+// more than a portion, so that they become fewer even when ctx ends before they are all read.
 func (s *sessions) pending(ctx context.Context, session string) (turns []contract.Turn, upTo uint64, err error) {
 	if upTo, err = s.store.Applied(ctx, session); err != nil {
 		return nil, 0, err
 	}
-	subj := subject.Turn(session, "*")
+	subj, known := subject.Turn(session, "*"), upTo
 	for {
 		f, ok, err := s.facts.NextFact(ctx, subj, upTo+1)
-		if err == nil && !ok && upTo > 0 && len(turns) == 0 {
+		if err == nil && !ok && upTo > 0 && upTo == known {
 			last, err := s.facts.LastFact(ctx)
 			if err == nil && last < upTo { // the stream was lost, and counts anew
-				upTo = 0
+				upTo, known = 0, 0
 				continue
 			}
 			return nil, upTo, err
@@ -52,6 +57,12 @@ func (s *sessions) pending(ctx context.Context, session string) (turns []contrac
 		upTo = f.Sequence
 		if t, err := readTurn(f); err == nil && t.Session == session { // what can't be read is buried by who writes the batches
 			turns = append(turns, t)
+		}
+		if len(turns) == portion {
+			if err := s.store.CatchUp(ctx, session, turns, upTo); err != nil {
+				return nil, upTo, err
+			}
+			turns = nil
 		}
 	}
 }
