@@ -2,10 +2,14 @@ module hydrallm/services/enricher
 
 go 1.26.0
 
-require hydrallm/shared v0.0.0
+require (
+	github.com/PuerkitoBio/goquery v1.14.0
+	hydrallm/shared v0.0.0
+)
 
 require (
 	github.com/KimMachineGun/automemlimit v1.0.1 // indirect
+	github.com/andybalholm/cascadia v1.3.5 // indirect
 	github.com/antithesishq/antithesis-sdk-go v0.9.0-default-no-op // indirect
 	github.com/beorn7/perks v1.0.1 // indirect
 	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
