@@ -7,10 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
+	"sync"
 
 	"hydrallm/services/dispatcher/internal/discover"
+	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/query"
 	"hydrallm/shared/seal"
@@ -24,6 +28,15 @@ type addedKeys struct {
 	discovery *discover.Runner
 	bucket    *bus.Bucket
 	watch     *bus.Watch
+
+	mu     sync.Mutex
+	places map[string]place // of the keys that came from the bucket, by their names there
+}
+
+// place is where a key is.
+type place struct {
+	provider string
+	index    int
 }
 
 // sealedKey is a value of the bucket.
@@ -51,7 +64,13 @@ func (a *addedKeys) stop() {
 // observe adds a key of the bucket to its pool. One that can't be opened, because it was sealed under another admin key, is left alone.
 func (a *addedKeys) observe(e bus.Entry) {
 	var k sealedKey
-	if e.Deleted || json.Unmarshal(e.Value, &k) != nil {
+	if e.Deleted {
+		if e.Revision != 0 { // else it has vanished with the disk of NATS, and is worth keeping
+			a.forget(e.Key)
+		}
+		return
+	}
+	if json.Unmarshal(e.Value, &k) != nil {
 		return
 	}
 	pool := a.d.keys[k.Provider]
@@ -64,7 +83,13 @@ func (a *addedKeys) observe(e bus.Entry) {
 		return
 	}
 	p, _ := a.d.cfg.Gateway.Provider(k.Provider)
-	if index, added := pool.Add(string(value), p.Tier); added {
+	index, added := pool.Add(string(value), p.Tier)
+	if !slices.ContainsFunc(p.Keys, func(k config.Key) bool { return k.Value.Reveal() == string(value) }) {
+		a.mu.Lock()
+		a.places[e.Key] = place{k.Provider, index}
+		a.mu.Unlock()
+	}
+	if added {
 		a.d.secrets.add(string(value))
 		a.d.log.Info("key added", slog.String("provider", k.Provider), slog.Int("key", index))
 		a.d.note(news{})
@@ -74,17 +99,75 @@ func (a *addedKeys) observe(e bus.Entry) {
 	}
 }
 
+// forget takes a key out of its pool that was removed from the bucket.
+func (a *addedKeys) forget(name string) {
+	a.mu.Lock()
+	at, ours := a.places[name]
+	delete(a.places, name)
+	a.mu.Unlock()
+	if !ours {
+		return
+	}
+	a.d.keys[at.provider].Remove(at.index)
+	a.d.log.Info("key removed", slog.String("provider", at.provider), slog.Int("key", at.index))
+	a.d.note(news{})
+}
+
+// remove answers query.RemoveKey. A key of the configuration stays: it would be back after the next start.
+func (a *addedKeys) remove(ctx context.Context, q query.KeyName) (query.Done, error) {
+	pool, err := a.pool(q.Provider)
+	if err != nil {
+		return query.Done{}, err
+	}
+	at := place{provider: q.Provider}
+	if at.index, err = named(pool.Snapshot(), q); err != nil {
+		return query.Done{}, err
+	}
+	name := ""
+	a.mu.Lock()
+	for n, p := range a.places {
+		if p == at {
+			name = n
+		}
+	}
+	a.mu.Unlock()
+	if name == "" {
+		return query.Done{}, fault.New(fault.Conflict, "This key is one of the configuration: remove it there")
+	}
+	if err := a.bucket.Delete(ctx, name, 0); err != nil {
+		return query.Done{}, err
+	}
+	a.forget(name)
+	return query.Done{Status: query.Success}, nil
+}
+
+// named gives the index of the one key that is meant.
+func named(keys []query.KeyStatus, q query.KeyName) (index int, err error) {
+	if q.Index == nil && q.ID == "" {
+		return 0, &fault.Fault{Kind: fault.Invalid, Message: "'index' or 'id' must say which key", Param: "index"}
+	}
+	found := 0
+	for _, k := range keys {
+		if (q.Index == nil || *q.Index == k.Index) && (q.ID == "" || q.ID == k.ID) {
+			index, found = k.Index, found+1
+		}
+	}
+	switch found {
+	case 0:
+		return 0, fault.New(fault.NotFound, "The provider has no such key")
+	case 1:
+		return index, nil
+	}
+	return 0, &fault.Fault{Kind: fault.Conflict, Message: "Several keys look like this: 'index' must say which one", Param: "index"}
+}
+
 func (a *addedKeys) secret() string { return a.d.cfg.Gateway.Server.AdminKey.Reveal() }
 
 // add answers query.AddKeys: only keys that are really new count.
 func (a *addedKeys) add(ctx context.Context, q query.NewKeys) (answer query.KeysAdded, err error) {
-	pool := a.d.keys[q.Provider]
-	if pool == nil {
-		message := fmt.Sprintf("There is no provider %.100q", q.Provider)
-		if _, known := a.d.cfg.Gateway.Provider(q.Provider); known {
-			message = fmt.Sprintf("The provider %.100q has no pool of keys", q.Provider)
-		}
-		return answer, &fault.Fault{Kind: fault.Invalid, Message: message, Param: "provider"}
+	pool, err := a.pool(q.Provider)
+	if err != nil {
+		return answer, err
 	}
 	for _, sealed := range q.Keys {
 		value, err := seal.Open(a.secret(), sealed, q.Provider)
@@ -105,6 +188,18 @@ func (a *addedKeys) add(ctx context.Context, q query.NewKeys) (answer query.Keys
 	}
 	answer.Status = query.Success
 	return answer, nil
+}
+
+// pool gives the pool of a provider that has one.
+func (a *addedKeys) pool(provider string) (*keypool.Pool, error) {
+	if pool := a.d.keys[provider]; pool != nil {
+		return pool, nil
+	}
+	message := fmt.Sprintf("There is no provider %.100q", provider)
+	if _, known := a.d.cfg.Gateway.Provider(provider); known {
+		message = fmt.Sprintf("The provider %.100q has no pool of keys", provider)
+	}
+	return nil, &fault.Fault{Kind: fault.Invalid, Message: message, Param: "provider"}
 }
 
 // store puts a key into the bucket, from where every dispatcher takes it. Its name there tells nothing of it, but is the same for the same key.

@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/fault"
@@ -82,6 +83,52 @@ func TestKeysAddedAtRunTime(t *testing.T) {
 	})
 	require.NoError(t, err)
 	w.Stop()
+}
+
+// R-751: a key that was added is taken out of all dispatchers and of the store. One of the configuration, and one that is not clear, stays.
+func TestKeysRemovedAtRunTime(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	pools := fmt.Sprintf(`
+server: {admin_key: %s}
+providers: [{id: groq, url: "%s/v1", keys: [configured-key-11aa], default_models: {free: g-model}}]
+upstreams: [{id: u, provider: groq, model: real}]
+models: [{name: m, upstreams: [u]}]
+`, adminKey, p.upstream.URL())
+	first := p.start("d1", pools)
+	p.start("d2", pools)
+	added, err := p.addKeys(adminKey, "groq", newKey, newKey+"2", "another-key-22bb")
+	require.NoError(t, err)
+	require.Equal(t, 3, added)
+	p.eventually(func() bool { return p.keysOf("d1", "groq") == 4 && p.keysOf("d2", "groq") == 4 })
+	remove := func(q query.KeyName) error {
+		_, err := query.RemoveKey.Ask(t.Context(), p.bus, q)
+		return err
+	}
+	zero, one, nine := 0, 1, 9
+	for name, tc := range map[string]struct {
+		q    query.KeyName
+		kind fault.Kind
+	}{
+		"no name":              {query.KeyName{Provider: "groq"}, fault.Invalid},
+		"another provider":     {query.KeyName{Provider: "nowhere", Index: &one}, fault.Invalid},
+		"no such index":        {query.KeyName{Provider: "groq", Index: &nine}, fault.NotFound},
+		"another mask":         {query.KeyName{Provider: "groq", Index: &one, ID: "other..."}, fault.NotFound},
+		"two with this mask":   {query.KeyName{Provider: "groq", ID: config.Mask(newKey)}, fault.Conflict},
+		"of the configuration": {query.KeyName{Provider: "groq", Index: &zero}, fault.Conflict},
+	} {
+		require.ErrorIs(t, remove(tc.q), fault.New(tc.kind, ""), name)
+	}
+	require.NoError(t, remove(query.KeyName{Provider: "groq", Index: &one, ID: config.Mask(newKey)}))
+	p.eventually(func() bool { return p.keysOf("d1", "groq") == 3 && p.keysOf("d2", "groq") == 3 })
+	require.NoError(t, remove(query.KeyName{Provider: "groq", ID: config.Mask("another-key-22bb")}))
+	p.eventually(func() bool { return p.keysOf("d1", "groq") == 2 && p.keysOf("d2", "groq") == 2 })
+	startstoptest.Stop(t, first)
+	p.start("d3", pools)
+	p.eventually(func() bool { return p.keysOf("d3", "groq") == 2 })
+	added, err = p.addKeys(adminKey, "groq", newKey)
+	require.NoError(t, err)
+	require.Equal(t, 1, added, "it may come again")
 }
 
 // Keys for nobody, from somebody with another admin key, and what an operator gets to hear.

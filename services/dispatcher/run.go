@@ -47,7 +47,7 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	r.prober = keypool.NewProber(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
-	r.added = &addedKeys{d: d, discovery: r.discovery}
+	r.added = &addedKeys{d: d, discovery: r.discovery, places: map[string]place{}}
 	if err := r.added.follow(ctx); err != nil {
 		return err
 	}
@@ -97,6 +97,7 @@ func (r *run) answers() bus.QueryConfig {
 	h := query.Handlers{}
 	query.GetStatus.Handle(h, r.status)
 	query.AddKeys.Handle(h, r.added.add)
+	query.RemoveKey.Handle(h, r.added.remove)
 	query.ProbeKeys.Handle(h, r.probeKeys)
 	query.RefreshModels.Handle(h, r.refreshModels)
 	return bus.QueryConfig{Service: query.Dispatcher, Instance: r.d.cfg.ID, Version: r.d.cfg.Version, Handlers: h}

@@ -113,7 +113,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
-		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatcher: r.health.Any, Stopping: r.server.Stopping,
+		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
 		Queries: func() context.Context { return questions },
 		Seal:    i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})

@@ -93,9 +93,6 @@ func (f *Follower) Providers() map[string]contract.ProviderState { return f.curr
 // Dispatchers gives the ids of those that have shown themselves lately, in order. The caller must not change it.
 func (f *Follower) Dispatchers() []string { return f.current().dispatchers }
 
-// Any says whether at least one dispatcher has shown itself lately.
-func (f *Follower) Any() bool { return len(f.Dispatchers()) > 0 }
-
 func (f *Follower) current() *view {
 	v := f.view.Load()
 	if !v.until.IsZero() && !time.Now().Before(v.until) {

@@ -15,6 +15,8 @@ var (
 	GetStatus = Op[None, Status]{Dispatcher, "status", 30 * time.Second}
 	// AddKeys adds keys to the pool of a provider, for all dispatchers and for good; POST /v1/admin/keys (R-172).
 	AddKeys = Op[NewKeys, KeysAdded]{Dispatcher, "add_keys", time.Minute}
+	// RemoveKey takes a key that was added out of the pool of a provider, for all dispatchers and for good; DELETE /v1/admin/keys (R-751).
+	RemoveKey = Op[KeyName, Done]{Dispatcher, "remove_key", time.Minute}
 	// ProbeKeys probes the keys that failed; POST /v1/admin/probe (R-166). It answers ErrProbing while another probe runs.
 	ProbeKeys = Op[Probe, Probed]{Dispatcher, "probe", time.Minute}
 	// RefreshModels has all providers list their models now; POST /v1/admin/refresh-models (R-094).
@@ -34,6 +36,13 @@ type NewKeys struct {
 type KeysAdded struct {
 	Status string `json:"status"` // Success
 	Added  int    `json:"added_count"`
+}
+
+// KeyName names a key of a provider as its status shows it: by its index, by its mask if no other key has the same, or by both.
+type KeyName struct {
+	Provider string `json:"provider"`
+	Index    *int   `json:"index,omitempty"`
+	ID       string `json:"id,omitempty"`
 }
 
 // Probe says which keys to probe.

@@ -33,6 +33,7 @@ type keyState struct {
 	Key
 
 	mark     string              // see Mark
+	removed  bool                // it is kept as a place only, because the indexes of others never change
 	cooldown cooldown            // of the key for every model; it stays after its end, until a success
 	byModel  map[string]cooldown // of the key for one model
 	calls    int64
@@ -80,11 +81,23 @@ func (p *Pool) Add(value, tier string) (index int, added bool) {
 	return len(p.state) - 1, true
 }
 
-// Len is the number of keys.
-func (p *Pool) Len() int {
+// Remove takes a key out while the pool is in use. Calls that have it already go on. Its index is given to no other key.
+func (p *Pool) Remove(index int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.state)
+	p.state[index] = keyState{removed: true}
+}
+
+// Len is the number of keys.
+func (p *Pool) Len() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range p.state {
+		if !p.state[i].removed {
+			n++
+		}
+	}
+	return n
 }
 
 // Lease is a key chosen for one call. It must be ended with Report.
@@ -106,7 +119,7 @@ func (p *Pool) Pick(model string, want Want, tried func(index int) bool) (*Lease
 	chosen, best, seen := -1, unfit, 0
 	for i := range p.state {
 		k := &p.state[i]
-		rank := want.rank(k.Tier)
+		rank := k.rank(want)
 		if rank > best || !k.usable(model, want, now) || tried != nil && tried(i) {
 			continue
 		}
@@ -148,7 +161,7 @@ func (p *Pool) Wait(model string, want Want) time.Duration {
 	shortest := time.Duration(-1)
 	for i := range p.state {
 		k := &p.state[i]
-		if want.rank(k.Tier) == unfit {
+		if k.rank(want) == unfit {
 			continue
 		}
 		wait := max(0, k.cooldownEnd(model).Sub(now))
@@ -169,7 +182,7 @@ func (p *Pool) Resting(model string, want Want) (resting map[classify.Class]int,
 	free := 0
 	for i := range p.state {
 		k := &p.state[i]
-		if want.rank(k.Tier) == unfit {
+		if k.rank(want) == unfit {
 			continue
 		}
 		if c := k.cooldownFor(model); c.left(now) > 0 {
@@ -181,8 +194,16 @@ func (p *Pool) Resting(model string, want Want) (resting map[classify.Class]int,
 	return resting, free == 0 && len(resting) > 0
 }
 
+// rank is how well a key suits.
+func (k *keyState) rank(want Want) int {
+	if k.removed {
+		return unfit
+	}
+	return want.rank(k.Tier)
+}
+
 func (k *keyState) usable(model string, want Want, now time.Time) bool {
-	return want.rank(k.Tier) != unfit && !k.cooldownEnd(model).After(now)
+	return k.rank(want) != unfit && !k.cooldownEnd(model).After(now)
 }
 
 // Report ends the call with its verdict. A failure lets the key cool down as the verdict says: for the time that the provider states, else for
@@ -194,6 +215,10 @@ func (l *Lease) Report(v classify.Verdict) {
 	p.mu.Lock()
 	now := time.Now()
 	k := &p.state[l.Index]
+	if k.removed {
+		p.mu.Unlock()
+		return
+	}
 	var ended []string
 	if v.Class == classify.Success {
 		ended = k.recover(l.model, l.started)
@@ -223,7 +248,7 @@ func (l *Lease) Report(v classify.Verdict) {
 func (p *Pool) Observe(r Cooldown) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r.Index < 0 || r.Index >= len(p.state) {
+	if r.Index < 0 || r.Index >= len(p.state) || p.state[r.Index].removed {
 		return
 	}
 	now := time.Now()

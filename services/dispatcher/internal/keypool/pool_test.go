@@ -210,3 +210,34 @@ func TestObserveAnUnknownKey(t *testing.T) {
 	require.Equal(t, 1, index)
 	require.True(t, p.Usable("m", keypool.AnyKey, func(index int) bool { return index == 0 }))
 }
+
+// a key that is removed is used no more and shown nowhere; calls that have it go on, the others keep their indexes, and it may come again.
+func TestRemove(t *testing.T) {
+	t.Parallel()
+	p := pool(2)
+	under := pick(t, p, "m")
+	for under.Index != 0 {
+		under = pick(t, p, "m")
+	}
+	p.Remove(0)
+	under.Report(quota)
+	for range 20 {
+		require.Equal(t, 1, pick(t, p, "m").Index)
+	}
+	require.Equal(t, 1, p.Len())
+	require.Len(t, p.Snapshot(), 1)
+	require.Equal(t, 1, p.Snapshot()[0].Index)
+	require.Len(t, p.Quota(nil), 1)
+	require.Len(t, p.Samples(), 1)
+	require.Equal(t, map[string]int{"unknown": 1}, p.Count(""))
+	require.False(t, p.Has("key-0"))
+	p.Observe(keypool.Cooldown{Index: 0, Until: time.Now().Add(time.Hour)})
+	p.Remove(1)
+	require.False(t, p.Usable("m", keypool.AnyKey, nil))
+	require.False(t, p.Suits(keypool.AnyKey))
+	_, all := p.Resting("m", keypool.AnyKey)
+	require.False(t, all, "there is none")
+	index, added := p.Add("key-0", "unknown")
+	require.True(t, added)
+	require.Equal(t, 2, index)
+}

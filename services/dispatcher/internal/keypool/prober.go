@@ -231,6 +231,10 @@ func (p *Pool) judge(index int, failure cooldown, v classify.Verdict, tier strin
 	p.mu.Lock()
 	now := time.Now()
 	k := &p.state[index]
+	if k.removed {
+		p.mu.Unlock()
+		return false
+	}
 	k.probed = now
 	r, imposed, ended := Cooldown{Index: index, Class: v.Class, Until: now.Add(p.cooldowns.of(v))}, false, false
 	switch {

@@ -24,9 +24,12 @@ func (p *Pool) Quota(limits func(tier, model string) Limits) []query.KeyQuota {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	all := make([]query.KeyQuota, len(p.state))
+	all := make([]query.KeyQuota, 0, len(p.state))
 	for i := range p.state {
 		k := &p.state[i]
+		if k.removed {
+			continue
+		}
 		names := map[string]bool{}
 		for model := range k.usage.models {
 			names[model] = true
@@ -36,14 +39,15 @@ func (p *Pool) Quota(limits func(tier, model string) Limits) []query.KeyQuota {
 				names[model] = true
 			}
 		}
-		all[i] = query.KeyQuota{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, QuotaUse: k.usage.all.read(limits(k.Tier, ""), k.cooldown.until, now), Models: []query.ModelQuota{}}
+		q := query.KeyQuota{Index: i, ID: config.Mask(k.Value), Tier: k.Tier, QuotaUse: k.usage.all.read(limits(k.Tier, ""), k.cooldown.until, now), Models: []query.ModelQuota{}}
 		for _, model := range slices.Sorted(maps.Keys(names)) {
 			var c counter
 			if known := k.usage.models[model]; known != nil {
 				c = *known
 			}
-			all[i].Models = append(all[i].Models, query.ModelQuota{Model: model, QuotaUse: c.read(limits(k.Tier, model), k.cooldownEnd(model), now)})
+			q.Models = append(q.Models, query.ModelQuota{Model: model, QuotaUse: c.read(limits(k.Tier, model), k.cooldownEnd(model), now)})
 		}
+		all = append(all, q)
 	}
 	return all
 }

@@ -15,9 +15,11 @@ func (p *Pool) Snapshot() []query.KeyStatus {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	all := make([]query.KeyStatus, len(p.state))
+	all := make([]query.KeyStatus, 0, len(p.state))
 	for i := range p.state {
-		all[i] = p.state[i].status(i, now)
+		if !p.state[i].removed {
+			all = append(all, p.state[i].status(i, now))
+		}
 	}
 	return all
 }

@@ -36,7 +36,7 @@ func (w Want) rank(tier string) int {
 func (p *Pool) Suits(want Want) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.ContainsFunc(p.state, func(k keyState) bool { return want.rank(k.Tier) != unfit })
+	return slices.ContainsFunc(p.state, func(k keyState) bool { return k.rank(want) != unfit })
 }
 
 // Count gives the number of keys that may be used for the model now, by tier. Without a model, keys that cool down for some model only count as

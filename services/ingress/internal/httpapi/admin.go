@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -17,58 +18,94 @@ func (a *API) admin(x *exchange, path string) error {
 	if f := a.Admin.Check(x.Request.Header.Peek("X-Admin-Key"), x.from(), x.Time()); f != nil {
 		return f
 	}
-	if path == pathSessions || strings.HasPrefix(path, pathSessions+"/") {
-		return a.adminSessions(x, path)
+	below := strings.TrimPrefix(path, prefixAdmin)
+	var methods []string
+	for _, r := range slices.Concat(adminRoutes(), adminExtensions()) {
+		given, ok := r.match(below)
+		switch {
+		case !ok:
+		case r.serves(string(x.Method())):
+			x.id = given
+			return a.serveAdmin(x, r)
+		default:
+			methods = append(methods, r.allowed())
+		}
 	}
-	switch path {
-	case prefixAdmin + "/status":
-		return show(x, query.GetStatus, query.None{})
-	case prefixAdmin + "/stats":
-		return show(x, query.GetStats, query.None{})
-	case prefixAdmin + "/calls":
-		limit, err := limitOf(x)
-		if err != nil {
-			return err
-		}
-		return show(x, query.GetCalls, query.Calls{Limit: limit})
-	case prefixAdmin + "/logs":
-		limit, err := limitOf(x)
-		if err != nil {
-			return err
-		}
-		return show(x, query.GetLogs, query.Logs{Limit: limit})
-	case prefixAdmin + "/logs/clear":
-		return act(x, query.ClearLogs, query.None{})
-	case prefixAdmin + "/keys":
-		return a.addKeys(x)
-	case prefixAdmin + "/probe":
-		force, err := forceOf(x)
-		if err != nil {
-			return err
-		}
-		return act(x, query.ProbeKeys, query.Probe{Force: force})
-	case prefixAdmin + "/refresh-models":
-		return act(x, query.RefreshModels, query.None{})
+	if methods == nil {
+		return fault.New(fault.NotFound, "There is no such admin route")
 	}
-	return fault.New(fault.NotFound, "There is no such admin route")
+	return x.allow(strings.Join(methods, ", "))
 }
 
-// show answers a GET with what a service answers.
-func show[Q, A any](x *exchange, op query.Op[Q, A], question Q) error {
-	if err := x.allow("GET, HEAD"); err != nil {
-		return err
+// serveAdmin serves a route and keeps in the events what it changed.
+func (a *API) serveAdmin(x *exchange, r adminRoute) error {
+	err := r.serve(x)
+	if !r.reads() {
+		a.audit(x, r, err)
 	}
-	return pass(x, op, question)
+	return err
 }
 
-// act answers a POST, whose body says nothing, with what a service answers.
-func act[Q, A any](x *exchange, op query.Op[Q, A], question Q) error {
-	if err := x.allow("POST"); err != nil {
-		return err
+// AdminRoutes names the routes of R-330 as method and path, in their order there, and those beyond them. All of them are behind one check.
+func AdminRoutes() (required, beyond []string) {
+	name := func(all []adminRoute) (names []string) {
+		for _, r := range all {
+			names = append(names, r.method+" "+prefixAdmin+r.path)
+		}
+		return names
 	}
-	x.leaveBody()
-	return pass(x, op, question)
+	return name(adminRoutes()), name(adminExtensions())
 }
+
+// adminRoute is a route of operators.
+type adminRoute struct {
+	method string // GET serves HEAD as well; every other one changes something
+	path   string // below /v1/admin; {id} stands for one segment, which is the id of the exchange
+	serve  func(x *exchange) error
+}
+
+func (r adminRoute) reads() bool { return r.method == fasthttp.MethodGet }
+
+func (r adminRoute) serves(method string) bool {
+	return method == r.method || r.reads() && method == fasthttp.MethodHead
+}
+
+// allowed is what the route allows, in the form of the header.
+func (r adminRoute) allowed() string {
+	if r.reads() {
+		return get
+	}
+	return r.method
+}
+
+// match says whether a path is that of the route, and what stands there for its {id}.
+func (r adminRoute) match(path string) (given string, ok bool) {
+	before, after, variable := strings.Cut(r.path, id)
+	if !variable {
+		return "", path == r.path
+	}
+	given, ok = strings.CutPrefix(path, before)
+	if !ok {
+		return "", false
+	}
+	given, ok = strings.CutSuffix(given, after)
+	return given, ok && given != "" && !strings.Contains(given, "/")
+}
+
+// tell serves a route with what a service answers, as it is. question reads what the request asks for.
+func tell[Q, A any](op query.Op[Q, A], question func(x *exchange) (Q, error)) func(*exchange) error {
+	return func(x *exchange) error {
+		q, err := question(x)
+		if err != nil {
+			return err
+		}
+		x.leaveBody()
+		return pass(x, op, q)
+	}
+}
+
+// nothing is the question of a route that asks for nothing.
+func nothing(*exchange) (query.None, error) { return query.None{}, nil }
 
 // pass asks a service and answers with its answer as it is.
 func pass[Q, A any](x *exchange, op query.Op[Q, A], question Q) error {
@@ -80,17 +117,16 @@ func pass[Q, A any](x *exchange, op query.Op[Q, A], question Q) error {
 	return nil
 }
 
-// forceOf reads whether keys whose cooldown is not over are to be probed too.
-func forceOf(x *exchange) (bool, error) {
+// probeOf reads whether keys whose cooldown is not over are to be probed too.
+func probeOf(x *exchange) (q query.Probe, err error) {
 	text := x.QueryArgs().Peek("force")
 	if len(text) == 0 {
-		return false, nil
+		return q, nil
 	}
-	force, err := strconv.ParseBool(string(text))
-	if err != nil {
-		return false, &fault.Fault{Kind: fault.Invalid, Message: "force must be true or false", Param: "force"}
+	if q.Force, err = strconv.ParseBool(string(text)); err != nil {
+		return q, &fault.Fault{Kind: fault.Invalid, Message: "force must be true or false", Param: "force"}
 	}
-	return force, nil
+	return q, nil
 }
 
 // Bounds of limit parameters.
@@ -99,14 +135,24 @@ const (
 	maxLimit     = 1000
 )
 
-func limitOf(x *exchange) (int, error) {
+func limitOf(x *exchange, byDefault int) (int, error) {
 	text := x.QueryArgs().Peek("limit")
 	if len(text) == 0 {
-		return defaultLimit, nil
+		return byDefault, nil
 	}
 	n, err := strconv.Atoi(string(text))
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
 		return 0, &fault.Fault{Kind: fault.Invalid, Message: "limit must be a number", Param: "limit"}
 	}
 	return min(max(n, 1), maxLimit), nil
+}
+
+func callsOf(x *exchange) (q query.Calls, err error) {
+	q.Limit, err = limitOf(x, defaultLimit)
+	return q, err
+}
+
+func logsOf(x *exchange) (q query.Logs, err error) {
+	q.Limit, err = limitOf(x, defaultLimit)
+	return q, err
 }

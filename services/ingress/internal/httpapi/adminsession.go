@@ -1,10 +1,10 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -15,67 +15,46 @@ import (
 	"hydrallm/shared/query"
 )
 
-const pathSessions = prefixAdmin + "/sessions"
+var errNoSession = fault.New(fault.NotFound, "There is no such session")
 
-// adminSessions serves the routes about stored sessions.
-func (a *API) adminSessions(x *exchange, path string) error {
-	rest := strings.TrimPrefix(strings.TrimPrefix(path, pathSessions), "/")
-	if x.IsDelete() && saneSession(rest) { // it may be called like one of the routes
-		x.leaveBody()
-		return pass(x, query.DeleteSession, query.SessionID{ID: rest})
-	}
-	switch rest {
-	case "":
-		limit, err := limitOf(x)
-		if err != nil {
-			return err
-		}
-		return show(x, query.ListSessions, query.Sessions{Limit: limit})
-	case "new":
-		return act(x, query.NewSession, query.None{})
-	case "cleanup":
-		days, err := daysOf(x)
-		if err != nil {
-			return err
-		}
-		return act(x, query.CleanSessions, query.Cleanup{Days: days})
-	case "import":
-		return a.importSession(x)
-	}
-	id, what, _ := strings.Cut(rest, "/")
-	if !saneSession(id) {
-		return fault.New(fault.NotFound, "There is no such session")
-	}
-	switch what {
-	case "":
-		return x.allow("DELETE") // see above
-	case "messages":
-		if err := x.allow("GET, HEAD"); err != nil {
-			return err
-		}
-		messages, err := a.messagesOf(id)
-		if err != nil {
-			return err
-		}
-		return showJSON(x, messages)
-	case "fork":
-		return a.forkSession(x, id)
-	}
-	return fault.New(fault.NotFound, "There is no such admin route")
+func sessionsOf(x *exchange) (q query.Sessions, err error) {
+	q.Limit, err = limitOf(x, defaultLimit)
+	return q, err
 }
 
-// daysOf reads how long a session that is cleaned up was not used; 0 stands for the setting.
-func daysOf(x *exchange) (int, error) {
+// sessionOf reads which session the path names.
+func sessionOf(x *exchange) (query.SessionID, error) {
+	if !saneSession(x.id) {
+		return query.SessionID{}, errNoSession
+	}
+	return query.SessionID{ID: x.id}, nil
+}
+
+// cleanupOf reads how long a session that is cleaned up was not used; 0 stands for the setting.
+func cleanupOf(x *exchange) (q query.Cleanup, err error) {
 	text := x.QueryArgs().Peek("days")
 	if len(text) == 0 {
-		return 0, nil
+		return q, nil
 	}
 	n, err := strconv.Atoi(string(text))
 	if err != nil {
-		return 0, &fault.Fault{Kind: fault.Invalid, Message: "days must be a number", Param: "days"}
+		return q, &fault.Fault{Kind: fault.Invalid, Message: "days must be a number", Param: "days"}
 	}
 	const most = 365
-	return min(max(n, 1), most), nil
+	return query.Cleanup{Days: min(max(n, 1), most)}, nil
+}
+
+// showMessages shows all messages of the session in the path.
+func showMessages(x *exchange) error {
+	session, err := sessionOf(x)
+	if err != nil {
+		return err
+	}
+	messages, err := x.api.messagesOf(session.ID)
+	if err != nil {
+		return err
+	}
+	return showJSON(x, messages)
 }
 
 // messagesOf gives all messages of a session.
@@ -104,10 +83,8 @@ type imported struct {
 }
 
 // importSession tells all about a session that is stored.
-func (a *API) importSession(x *exchange) error {
-	if err := x.allow("POST"); err != nil {
-		return err
-	}
+func importSession(x *exchange) error {
+	a := x.api
 	fields, err := a.texts(x, "session_id")
 	if err != nil {
 		return err
@@ -117,7 +94,7 @@ func (a *API) importSession(x *exchange) error {
 	case id == "":
 		return &fault.Fault{Kind: fault.Invalid, Param: "session_id", Code: openai.CodeMissing, Message: "'session_id' is missing"}
 	case !saneSession(id):
-		return fault.New(fault.NotFound, "There is no such session")
+		return errNoSession
 	}
 	info, err := query.GetSession.Ask(a.Queries(), a.Bus, query.SessionID{ID: id})
 	if err != nil {
@@ -130,32 +107,26 @@ func (a *API) importSession(x *exchange) error {
 	return showJSON(x, imported{Status: query.Success, ID: id, Info: info, Messages: messages})
 }
 
-func (a *API) forkSession(x *exchange, id string) error {
-	if err := x.allow("POST"); err != nil {
-		return err
-	}
-	fields, err := a.texts(x, "message_id")
+// forkSession copies the session in the path up to a message.
+func forkSession(x *exchange) error {
+	session, err := sessionOf(x)
 	if err != nil {
 		return err
 	}
-	return pass(x, query.ForkSession, query.Fork{ID: id, Message: fields[0]})
+	fields, err := x.api.texts(x, "message_id")
+	if err != nil {
+		return err
+	}
+	return pass(x, query.ForkSession, query.Fork{ID: session.ID, Message: fields[0]})
 }
 
 // texts reads members of a small JSON body, "" for those that are not there.
 func (a *API) texts(x *exchange, names ...string) ([]string, error) {
-	const most = 64 << 10
-	body, err := upload.Read(x.RequestCtx, min(a.MaxBody, most))
+	body, err := a.smallBody(x)
 	if err != nil {
 		return nil, err
 	}
-	defer upload.Release(body)
 	values := make([]string, len(names))
-	if len(body) == 0 {
-		return values, nil
-	}
-	if !rawjson.Valid(body) {
-		return nil, invalid("", openai.CodeInvalidJSON, "The request body is not valid JSON")
-	}
 	for i, name := range names {
 		value := rawjson.Get(body, name)
 		switch {
@@ -167,6 +138,23 @@ func (a *API) texts(x *exchange, names ...string) ([]string, error) {
 		}
 	}
 	return values, nil
+}
+
+// smallBody reads a JSON body. It is {} for none.
+func (a *API) smallBody(x *exchange) ([]byte, error) {
+	const most = 64 << 10
+	body, err := upload.Read(x.RequestCtx, min(a.MaxBody, most))
+	if err != nil {
+		return nil, err
+	}
+	defer upload.Release(body)
+	if len(body) == 0 {
+		return []byte("{}"), nil
+	}
+	if !rawjson.Valid(body) {
+		return nil, invalid("", openai.CodeInvalidJSON, "The request body is not valid JSON")
+	}
+	return bytes.Clone(body), nil
 }
 
 // showJSON answers with a value.

@@ -32,6 +32,8 @@ type Bus interface {
 	CancelRecorded(ctx context.Context, rid string) error
 	ForgetRecorded(ctx context.Context, rid string) error
 
+	PublishFact(ctx context.Context, subj, id string, data []byte) error
+
 	query.Bus
 }
 
@@ -52,19 +54,19 @@ type Config struct {
 	CORSOrigins  []string
 	Version      string
 
-	Bus        Bus
-	Pending    *pending.Table
-	Decisions  Decisions
-	Clients    *auth.Clients
-	Admin      *auth.Admin
-	Dispatcher func() bool                                        // whether a dispatcher is there
-	Stopping   func() bool                                        // whether answers should end their connections
-	Queries    func() context.Context                             // of questions to services; it ends with the service
-	Seal       func(plain []byte, context string) ([]byte, error) // protects secrets on the bus; nil = there is no admin key
-	Gatherer   prometheus.Gatherer
-	Metrics    *Metrics
-	Log        *slog.Logger
-	Tracer     trace.Tracer
+	Bus         Bus
+	Pending     *pending.Table
+	Decisions   Decisions
+	Clients     *auth.Clients
+	Admin       *auth.Admin
+	Dispatchers func() []string                                    // ids of the dispatchers that are there
+	Stopping    func() bool                                        // whether answers should end their connections
+	Queries     func() context.Context                             // of questions to services; it ends with the service
+	Seal        func(plain []byte, context string) ([]byte, error) // protects secrets on the bus; nil = there is no admin key
+	Gatherer    prometheus.Gatherer
+	Metrics     *Metrics
+	Log         *slog.Logger
+	Tracer      trace.Tracer
 }
 
 // API answers requests. Its Handle is a fasthttp.RequestHandler.

@@ -24,6 +24,8 @@ type exchange struct {
 	model   string           // that is asked for, as far as it is known
 
 	principal string // who asks; "" until that is known
+
+	notes map[string]any // what the event says of a change by an operator; nil = nothing
 }
 
 const (

@@ -40,7 +40,7 @@ func (a *API) ready(x *exchange) error {
 		reason = "stopping"
 	case !a.Bus.Ready():
 		reason = "NATS or its streams are not there"
-	case !a.Dispatcher():
+	case len(a.Dispatchers()) == 0:
 		reason = "no dispatcher is running"
 	}
 	if reason == "" {

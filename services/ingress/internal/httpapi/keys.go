@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -20,10 +21,8 @@ const (
 )
 
 // addKeys gives new keys to the pool of a provider. On the bus they travel sealed.
-func (a *API) addKeys(x *exchange) error {
-	if err := x.allow("POST"); err != nil {
-		return err
-	}
+func addKeys(x *exchange) error {
+	a := x.api
 	if a.Seal == nil {
 		return &fault.Fault{
 			Kind: fault.Unavailable, Code: "admin_key_missing",
@@ -50,7 +49,28 @@ func (a *API) addKeys(x *exchange) error {
 		}
 		question.Keys = append(question.Keys, sealed)
 	}
-	return pass(x, query.AddKeys, question)
+	x.note("provider", add.provider)
+	added, err := query.AddKeys.Ask(a.Queries(), a.Bus, question)
+	if err != nil {
+		return err
+	}
+	x.note("added", added.Added)
+	return showJSON(x, added)
+}
+
+// removeKey takes a key that was added out of the pool of a provider. Its body names the key as the status shows it.
+func removeKey(x *exchange) error {
+	body, err := x.api.smallBody(x)
+	if err != nil {
+		return err
+	}
+	var q query.KeyName
+	if err := json.Unmarshal(body, &q); err != nil || q.Provider == "" {
+		return invalid("", openai.CodeInvalidValue, "The body must be like {\"provider\": \"groq\", \"index\": 2}")
+	}
+	x.note("provider", q.Provider)
+	x.note("index", q.Index)
+	return pass(x, query.RemoveKey, q)
 }
 
 // newKeys is what a request wants to add.

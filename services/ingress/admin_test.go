@@ -1,0 +1,217 @@
+package ingress_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"hydrallm/services/ingress/internal/httpapi"
+	"hydrallm/shared/bus"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/dispatcherhealth"
+	"hydrallm/shared/query"
+	"hydrallm/shared/subject"
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/topology"
+)
+
+// required are the 25 routes of R-330.
+var required = []string{
+	"GET /v1/admin/stats",
+	"GET /v1/admin/dashboard",
+	"GET /v1/admin/status",
+	"GET /v1/admin/logs",
+	"POST /v1/admin/logs/clear",
+	"GET /v1/admin/comm-logs",
+	"DELETE /v1/admin/comm-logs",
+	"POST /v1/admin/refresh-models",
+	"POST /v1/admin/probe",
+	"POST /v1/admin/keys",
+	"GET /v1/admin/sessions",
+	"POST /v1/admin/sessions/new",
+	"DELETE /v1/admin/sessions/{id}",
+	"GET /v1/admin/sessions/{id}/messages",
+	"POST /v1/admin/sessions/cleanup",
+	"POST /v1/admin/sessions/import",
+	"GET /v1/admin/settings",
+	"PUT /v1/admin/settings",
+	"GET /v1/admin/onboarding",
+	"POST /v1/admin/onboarding",
+	"GET /v1/admin/install/status",
+	"POST /v1/admin/install/{tool}",
+	"GET /v1/admin/intent/keywords",
+	"POST /v1/admin/intent/keywords",
+	"POST /v1/admin/intent/keywords/learn",
+}
+
+// later are those that this version does not have yet.
+var later = []string{"comm-logs", "settings", "onboarding", "install", "intent"}
+
+// R-330: the table has the routes that are required, in their order, and no others but those that it names as going beyond.
+func TestAdminRoutesAreThoseRequired(t *testing.T) {
+	t.Parallel()
+	want := slices.DeleteFunc(slices.Clone(required), func(r string) bool {
+		_, path, _ := strings.Cut(r, "/v1/admin/")
+		section, _, _ := strings.Cut(path, "/")
+		return slices.Contains(later, section)
+	})
+	got, beyond := httpapi.AdminRoutes()
+	require.Equal(t, want, got)
+	for _, r := range beyond {
+		require.NotContains(t, required, r)
+	}
+}
+
+// allAdminRoutes gives every route as a request would call it, and some that do not exist.
+func allAdminRoutes() []string {
+	list, beyond := httpapi.AdminRoutes()
+	list = slices.Concat(required, list, beyond)
+	for i := range list {
+		list[i] = strings.NewReplacer("{id}", "some-id", "{tool}", "opencode").Replace(list[i])
+	}
+	return append(list, []string{
+		"GET /v1/admin",
+		"GET /v1/admin/",
+		"OPTIONS /v1/admin/status",
+		"POST /v1/admin/install/rm-rf",
+		"GET /v1/admin/no/such/route",
+	}...)
+}
+
+// bodies are what routes want.
+var bodies = map[string]string{
+	"POST /v1/admin/keys":               `{"provider":"p","keys":["k"]}`,
+	"DELETE /v1/admin/keys":             `{"provider":"p","index":0}`,
+	"POST /v1/admin/sessions/import":    `{"session_id":"s"}`,
+	"POST /v1/admin/sessions/{id}/fork": `{}`,
+}
+
+// anything answers every operation that routes ask for with an empty object or array.
+func anything(g *gateway) {
+	h := map[string]query.Handlers{query.Dispatcher: {}, query.SessionWriter: {}}
+	empty := func(answer string) func(context.Context, []byte) ([]byte, error) {
+		return func(context.Context, []byte) ([]byte, error) { return []byte(answer), nil }
+	}
+	for _, op := range []string{"status", "add_keys", "remove_key", "probe", "refresh_models"} {
+		h[query.Dispatcher][op] = empty("{}")
+	}
+	for _, op := range []string{"stats", "clear_logs", "new_session", "messages", "session", "delete_session", "clean_sessions", "fork_session"} {
+		h[query.SessionWriter][op] = empty("{}")
+	}
+	for _, op := range []string{"calls", "logs", "sessions"} {
+		h[query.SessionWriter][op] = empty("[]")
+	}
+	for service, handlers := range h {
+		g.answers(service, handlers)
+	}
+}
+
+// R-330, R-331: with the right key each route answers, and none takes another method.
+func TestEachAdminRouteAnswers(t *testing.T) {
+	t.Parallel()
+	g := setup(t, withAdmin)
+	anything(g)
+	list, beyond := httpapi.AdminRoutes()
+	all := slices.Concat(list, beyond)
+	for _, r := range all {
+		method, path, _ := strings.Cut(strings.ReplaceAll(r, "{id}", "s"), " ")
+		a := g.do(method, path, strings.NewReader(bodies[r]), "X-Admin-Key", adminKey)
+		require.Equal(t, http.StatusOK, a.StatusCode, "%s: %s", r, a.body)
+		require.True(t, json.Valid([]byte(a.body)), path)
+		a = g.do(http.MethodPatch, path, nil, "X-Admin-Key", adminKey)
+		requireError(t, a, http.StatusMethodNotAllowed)
+		require.Contains(t, a.Header.Get("Allow"), method)
+	}
+}
+
+// R-320: a session may be called like a route.
+func TestSessionsThatAreCalledLikeRoutes(t *testing.T) {
+	t.Parallel()
+	g := setup(t, withAdmin)
+	anything(g)
+	for _, id := range []string{"new", "cleanup", "import", "messages"} {
+		a := g.do(http.MethodDelete, "/v1/admin/sessions/"+id, nil, "X-Admin-Key", adminKey)
+		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+		a = g.do(http.MethodGet, "/v1/admin/sessions/"+id+"/messages", nil, "X-Admin-Key", adminKey)
+		require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+	}
+	for _, id := range []string{"-x", "a%20b", strings.Repeat("x", 200)} {
+		requireError(t, g.do(http.MethodDelete, "/v1/admin/sessions/"+id, nil, "X-Admin-Key", adminKey), http.StatusNotFound)
+	}
+}
+
+// R-750: the status is that of all dispatchers, also when one of them does not answer.
+func TestStatusOfAllDispatchers(t *testing.T) {
+	t.Parallel()
+	g := setup(t, withAdmin)
+	bucket, err := g.worker.Bucket(t.Context(), subject.StateBucket)
+	require.NoError(t, err)
+	for i, id := range []string{"d1", "d2", "gone"} {
+		state, err := json.Marshal(contract.DispatcherState{Providers: map[string]contract.ProviderState{"p": {}}})
+		require.NoError(t, err)
+		_, err = bucket.Put(t.Context(), dispatcherhealth.Key(id), state)
+		require.NoError(t, err)
+		if id == "gone" {
+			continue
+		}
+		h := query.Handlers{}
+		query.GetStatus.Handle(h, func(context.Context, query.None) (query.Status, error) {
+			return query.Status{
+				Status: query.Online, Providers: map[string]query.ProviderStatus{"p": {Healthy: i == 1}},
+				Slots: []query.Load{{ID: "u", Active: i + 1, Limit: 4}},
+			}, nil
+		})
+		s, err := g.worker.Serve(t.Context(), bus.QueryConfig{Service: query.Dispatcher, Instance: id, Handlers: h})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, s.Stop(context.WithoutCancel(t.Context()))) })
+	}
+	var a answer
+	await.True(t, func() bool {
+		a = g.do(http.MethodGet, "/v1/admin/status", nil, "X-Admin-Key", adminKey)
+		return a.StatusCode == http.StatusOK && gjson.Get(a.body, "dispatchers.#").Int() == 3
+	})
+	require.True(t, gjson.Get(a.body, "providers.p.healthy").Bool(), a.body)
+	require.Equal(t, int64(3), gjson.Get(a.body, "slots.0.active").Int())
+	require.Equal(t, "gone", gjson.Get(a.body, `dispatchers.#(error!="").id`).Str)
+}
+
+// R-752: what an operator changes is kept as an event, with who, what and how it ended; what is only read is not. Nothing of a key is in it.
+func TestChangesAreKept(t *testing.T) {
+	t.Parallel()
+	g := setupOn(t, natstest.Start(t), withAdmin)
+	anything(g)
+	kept := make(chan contract.Log, 16)
+	facts, err := g.worker.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 1}, func(_ context.Context, batch []bus.Fact) error {
+		for _, f := range batch {
+			var l contract.Log
+			if err := json.Unmarshal(f.Data, &l); err != nil {
+				return fmt.Errorf("reading a fact: %w", err)
+			}
+			kept <- l
+		}
+		return nil
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, facts.Stop(context.WithoutCancel(t.Context()))) })
+	g.do(http.MethodGet, "/v1/admin/stats", nil, "X-Admin-Key", adminKey)
+	a := g.do(http.MethodPost, "/v1/admin/keys", strings.NewReader(`{"provider":"p","keys":["Added-Key-4f5a"]}`), "X-Admin-Key", adminKey)
+	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
+	l := await.Value(t, kept)
+	require.Equal(t, []string{"INFO", "AUDIT", "POST /v1/admin/keys"}, []string{l.Level, l.Category, l.Message})
+	require.Equal(t, a.Header.Get("X-Request-Id"), l.RequestID)
+	require.JSONEq(t, `{"route":"POST /v1/admin/keys","from":"127.0.0.1","status":200,"notes":{"provider":"p","added":0}}`, string(l.Metadata))
+
+	requireError(t, g.do(http.MethodDelete, "/v1/admin/keys", strings.NewReader(`{"id":"Added-Key-4f5a"}`), "X-Admin-Key", adminKey), http.StatusBadRequest)
+	l = await.Value(t, kept)
+	require.Equal(t, "WARNING", l.Level)
+	require.Equal(t, int64(http.StatusBadRequest), gjson.GetBytes(l.Metadata, "status").Int())
+	require.NotContains(t, string(l.Metadata)+g.log.String(), "Added-Key")
+}

@@ -1,0 +1,40 @@
+package httpapi
+
+import "hydrallm/shared/query"
+
+// Methods of the routes of operators.
+const (
+	reads    = "GET"
+	acts     = "POST"
+	replaces = "PUT"
+	removes  = "DELETE"
+)
+
+// adminRoutes are the routes of R-330, in their order there.
+func adminRoutes() []adminRoute {
+	return []adminRoute{
+		{reads, "/stats", tell(query.GetStats, nothing)},
+		{reads, "/dashboard", showDashboard},
+		{reads, "/status", showStatus},
+		{reads, "/logs", tell(query.GetLogs, logsOf)},
+		{acts, "/logs/clear", tell(query.ClearLogs, nothing)},
+		{acts, "/refresh-models", tell(query.RefreshModels, nothing)},
+		{acts, "/probe", tell(query.ProbeKeys, probeOf)},
+		{acts, "/keys", addKeys},
+		{reads, "/sessions", tell(query.ListSessions, sessionsOf)},
+		{acts, "/sessions/new", tell(query.NewSession, nothing)},
+		{removes, "/sessions/" + id, tell(query.DeleteSession, sessionOf)},
+		{reads, "/sessions/" + id + "/messages", showMessages},
+		{acts, "/sessions/cleanup", tell(query.CleanSessions, cleanupOf)},
+		{acts, "/sessions/import", importSession},
+	}
+}
+
+// adminExtensions are routes that R-330 does not have. They are behind the same check.
+func adminExtensions() []adminRoute {
+	return []adminRoute{
+		{reads, "/calls", tell(query.GetCalls, callsOf)},
+		{removes, "/keys", removeKey},
+		{acts, "/sessions/" + id + "/fork", forkSession},
+	}
+}
