@@ -1,0 +1,367 @@
+//go:build unix
+
+package browser
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/leaktest"
+	"hydrallm/shared/testkit/machine"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
+
+var errRefused = errors.New("refused")
+
+// rig is a pool, and a site that is the only one that may be fetched.
+type rig struct {
+	*Pool
+
+	site  *http.ServeMux
+	url   string
+	proxy *testProxy
+	log   *output
+}
+
+func setup(tb testing.TB, change ...func(*Config)) *rig {
+	tb.Helper()
+	path, err := find("")
+	if err != nil {
+		machine.Missing(tb, "Chromium", err)
+	}
+	r := &rig{site: http.NewServeMux(), log: &output{}}
+	server := httptest.NewServer(r.site)
+	tb.Cleanup(server.Close)
+	r.url = server.URL
+	r.proxy = startProxy(tb, server.Listener.Addr().String())
+	cfg := Config{
+		Path: path, Proxy: r.proxy.config(), Log: slog.New(slog.NewTextHandler(r.log, nil)), Timeout: await.Limit, answer: await.Limit,
+		Check: func(_ context.Context, raw string) (*url.URL, error) {
+			u, err := url.Parse(raw)
+			if err != nil || u.Scheme != "http" || u.Host != server.Listener.Addr().String() {
+				return nil, fmt.Errorf("%s: %w", raw, errRefused)
+			}
+			return u, nil
+		},
+	}
+	for _, f := range change {
+		f(&cfg)
+	}
+	r.Pool = New(cfg)
+	tb.Cleanup(func() { require.NoError(tb, r.Stop(context.Background())) })
+	return r
+}
+
+// page serves HTML, and gives its address.
+func (r *rig) page(path, html string) string {
+	r.site.HandleFunc(path, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, html)
+	})
+	return r.url + path
+}
+
+// process gives the Chromium that runs.
+func (r *rig) running(tb testing.TB) *process {
+	tb.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	require.NotNil(tb, r.current)
+	<-r.current.done
+	return r.current.process
+}
+
+// quiet waits until all pages are closed.
+func (r *rig) quiet(tb testing.TB) {
+	tb.Helper()
+	await.True(tb, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.users == 0
+	})
+}
+
+// gone waits until nothing of a Chromium is left: no process that runs, and no profile.
+func gone(tb testing.TB, p *process) {
+	tb.Helper()
+	await.Value(tb, p.exited)
+	await.True(tb, func() bool { return len(group(tb, p.cmd.Process.Pid)) == 0 }, "processes are left")
+	require.NoDirExists(tb, p.profile)
+}
+
+// group gives the processes of a group that have not ended.
+func group(tb testing.TB, leader int) (pids []int) {
+	tb.Helper()
+	stats, err := filepath.Glob("/proc/[0-9]*/stat")
+	require.NoError(tb, err)
+	for _, path := range stats {
+		stat, err := os.ReadFile(path)
+		if err != nil {
+			continue // it has ended
+		}
+		_, rest, _ := bytes.Cut(stat, []byte(") "))
+		fields := strings.Fields(string(rest))
+		if len(fields) > 2 && fields[2] == strconv.Itoa(leader) && fields[0] != "Z" && fields[0] != "X" {
+			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+			require.NoError(tb, err)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// output is a log that may be read while it is written.
+type output struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.Write(p)
+}
+
+func (o *output) count(what string) int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return strings.Count(o.text.String(), what)
+}
+
+// R-715
+func TestScriptsAreRun(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	r.site.HandleFunc("/data", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "안녕하세요 𝄞") })
+	r.site.HandleFunc("/old", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/new", http.StatusFound) })
+	for name, c := range map[string]struct{ path, html, want string }{
+		"fetch":    {"/fetch", `<p id=p></p><script>fetch('/data').then(r => r.text()).then(t => { p.textContent = t })</script>`, `<p id="p">안녕하세요 𝄞</p>`},
+		"module":   {"/module", `<p id=p></p><script type=module>p.textContent = await (await fetch('/data')).text()</script>`, `<p id="p">안녕하세요 𝄞</p>`},
+		"location": {"/location", `<script>location.href = '/new'</script>`, `<p>new</p>`},
+		"redirect": {"/old", "", `<p>new</p>`},
+		"refresh":  {"/refresh", `<meta http-equiv=refresh content="0; url=/new">`, `<p>new</p>`},
+		"names that hide members of the document": {"/named", `<form name=documentElement></form><img name=URL><p>all</p>`, `<p>all</p>`},
+		"names of scripts": {"/proto", `<p>all</p><script>
+			Object.defineProperty(Element.prototype, 'outerHTML', {get: () => 'forged'});
+			String.prototype.slice = () => 'forged';
+		</script>`, `<p>all</p>`},
+		"no document": {"/none", `<script>document.documentElement.remove()</script>`, ``},
+	} {
+		if c.html != "" {
+			r.page(c.path, c.html)
+		}
+		c.path = r.url + c.path
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			page, err := r.Render(t.Context(), c.path)
+			require.NoError(t, err)
+			require.Equal(t, http.StatusOK, page.Status)
+			require.Contains(t, string(page.HTML), c.want)
+			if c.want == `<p>new</p>` {
+				require.Equal(t, r.url+"/new", page.URL)
+			} else {
+				require.Equal(t, c.path, page.URL)
+			}
+		})
+	}
+	r.page("/new", `<p>new</p>`)
+}
+
+// R-257: a page that ran is lost with its browser, and the next one gets another.
+func TestKilledBrowserIsReplaced(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	good := r.page("/good", `<p>good</p>`)
+	asked := make(chan struct{})
+	r.site.HandleFunc("/slow", func(_ http.ResponseWriter, q *http.Request) {
+		close(asked)
+		<-q.Context().Done()
+	})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := r.Render(t.Context(), r.page("/bad", `<script src=/slow></script>`))
+		failed <- err
+	}()
+	await.Value(t, asked)
+	first := r.running(t)
+	require.NoError(t, syscall.Kill(first.cmd.Process.Pid, syscall.SIGKILL))
+	require.Error(t, await.Value(t, failed))
+	gone(t, first)
+
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			page, err := r.Render(t.Context(), good)
+			if err != nil || !strings.Contains(string(page.HTML), "good") {
+				t.Error("no page after the restart:", err)
+			}
+		})
+	}
+	all.Wait()
+	require.NotEqual(t, first.cmd.Process.Pid, r.running(t).cmd.Process.Pid)
+	require.Equal(t, 2, r.log.count("the browser has started"), "one start at a time")
+	require.Equal(t, 1, r.log.count("the browser has died"))
+	last := r.running(t)
+	require.NoError(t, r.Stop(t.Context()))
+	gone(t, last)
+}
+
+// R-257: a browser that says nothing is killed with all its processes.
+func TestHungBrowserIsKilled(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	good := r.page("/good", `<p>good</p>`)
+	_, err := r.Render(t.Context(), good)
+	require.NoError(t, err)
+	r.quiet(t)
+	first := r.running(t)
+	require.NoError(t, syscall.Kill(first.cmd.Process.Pid, syscall.SIGSTOP))
+	r.cfg.answer = 1
+	_, err = r.Render(t.Context(), good)
+	require.ErrorIs(t, err, errHung)
+	gone(t, first)
+	r.quiet(t)
+	r.cfg.answer = await.Limit
+	_, err = r.Render(t.Context(), good)
+	require.NoError(t, err)
+}
+
+// R-716: a script without end costs its own page, and no other.
+func TestEndlessScript(t *testing.T) {
+	t.Parallel()
+	r := setup(t, func(cfg *Config) { cfg.Pages = 2 })
+	running := make(chan struct{})
+	r.site.HandleFunc("/running", func(http.ResponseWriter, *http.Request) { close(running) })
+	ctx, cancel := context.WithCancel(t.Context())
+	failed := make(chan error, 1)
+	go func() {
+		_, err := r.Render(ctx, r.page("/endless", `<script>let x = new XMLHttpRequest(); x.open('GET', '/running', false); x.send(); for (;;);</script>`))
+		failed <- err
+	}()
+	await.Value(t, running)
+	_, err := r.Render(t.Context(), r.page("/good", `<p>good</p>`))
+	require.NoError(t, err, "beside it")
+	cancel()
+	require.ErrorIs(t, await.Value(t, failed), context.Canceled)
+	r.quiet(t)
+	_, err = r.Render(t.Context(), r.url+"/good")
+	require.NoError(t, err, "after it")
+	require.Equal(t, 1, r.log.count("the browser has started"))
+}
+
+// R-715: as many pages as there are leases; the others wait, as long as they may.
+func TestLeases(t *testing.T) {
+	t.Parallel()
+	r := setup(t, func(cfg *Config) { cfg.Pages = 1 })
+	asked := make(chan struct{}, 2)
+	goOn := make(chan struct{})
+	r.site.HandleFunc("/slow.js", func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-goOn
+	})
+	slow := r.page("/slow", `<p>slow</p><script src=/slow.js></script>`)
+	done := make(chan error, 1)
+	go func() {
+		_, err := r.Render(t.Context(), slow)
+		done <- err
+	}()
+	await.Value(t, asked)
+	ctx, cancel := context.WithCancel(t.Context())
+	waits := make(chan error, 1)
+	go func() {
+		_, err := r.Render(ctx, slow)
+		waits <- err
+	}()
+	await.True(t, func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.users == 2
+	})
+	cancel()
+	require.ErrorIs(t, await.Value(t, waits), context.Canceled)
+	close(goOn)
+	require.NoError(t, await.Value(t, done))
+	require.Empty(t, asked, "the second was never asked for")
+}
+
+// R-715: nobody needs it, so it ends; somebody does, so it is back.
+func TestUnusedBrowserEnds(t *testing.T) {
+	t.Parallel()
+	r := setup(t, func(cfg *Config) { cfg.Idle = 1 })
+	good := r.page("/good", `<p>good</p>`)
+	for range 2 {
+		_, err := r.Render(t.Context(), good)
+		require.NoError(t, err)
+		await.True(t, func() bool { return r.log.count("the browser is not needed") == r.log.count("the browser has started") })
+	}
+	require.Equal(t, 2, r.log.count("the browser has started"))
+}
+
+// R-719
+func TestWithoutBrowser(t *testing.T) {
+	t.Parallel()
+	dead := filepath.Join(t.TempDir(), "dead")
+	require.NoError(t, os.WriteFile(dead, []byte("#!/bin/sh\necho no display >&2\nexit 1\n"), 0o700))
+	for name, c := range map[string]struct {
+		path, said string
+		none       bool
+	}{
+		"none":           {filepath.Join(t.TempDir(), "chromium"), "there is no browser", true},
+		"does not start": {dead, "no display", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log output
+			p := New(Config{
+				Path: c.path, Log: slog.New(slog.NewTextHandler(&log, nil)), Check: func(_ context.Context, raw string) (*url.URL, error) { return url.Parse(raw) },
+			})
+			for range 3 {
+				_, err := p.Render(t.Context(), "http://example.com/")
+				require.ErrorContains(t, err, c.said)
+				require.Equal(t, c.none, errors.Is(err, ErrNone))
+			}
+			require.Equal(t, 1, log.count("pages are read without a browser"))
+			require.NoError(t, p.Stop(t.Context()))
+			_, err := p.Render(t.Context(), "http://example.com/")
+			require.ErrorIs(t, err, ErrStopped)
+		})
+	}
+}
+
+// R-715: Stop does not wait for pages.
+func TestStopEndsPages(t *testing.T) {
+	t.Parallel()
+	r := setup(t)
+	asked := make(chan struct{})
+	r.site.HandleFunc("/slow", func(_ http.ResponseWriter, q *http.Request) {
+		close(asked)
+		<-q.Context().Done()
+	})
+	failed := make(chan error, 1)
+	go func() {
+		_, err := r.Render(t.Context(), r.url+"/slow")
+		failed <- err
+	}()
+	await.Value(t, asked)
+	p := r.running(t)
+	require.NoError(t, r.Stop(t.Context()))
+	require.ErrorIs(t, await.Value(t, failed), ErrStopped)
+	gone(t, p)
+}
