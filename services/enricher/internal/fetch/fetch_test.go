@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -235,13 +236,14 @@ func TestCertificatesAreChecked(t *testing.T) {
 	require.False(t, asked)
 }
 
+// what the system says about a connection is not told.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, l.Close())
-	_, err = fetch.New(guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), fetch.Config{}).Fetch(t.Context(), "http://"+l.Addr().String())
+	refused := &net.OpError{Op: "dial", Net: "tcp", Addr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 80}, Err: syscall.ECONNREFUSED}
+	g := guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}, Dial: func(context.Context, string, string) (net.Conn, error) { return nil, refused }})
+	_, err := fetch.New(g, fetch.Config{}).Fetch(t.Context(), "http://127.0.0.1/")
 	fault(t, err, fetch.Network)
+	require.ErrorIs(t, err, refused)
 	require.NotContains(t, err.Error(), "127")
 }
 
