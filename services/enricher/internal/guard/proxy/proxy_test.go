@@ -280,9 +280,26 @@ func TestAnswersAreBounded(t *testing.T) {
 		require.Error(t, err)
 		require.LessOrEqual(t, len(body), 32<<20)
 	}
-	// An upload is cut off, too.
-	_, _, err := ask(t, c, http.MethodPost, plain.URL, io.LimitReader(zeros{}, 64<<20))
-	require.Error(t, err)
+}
+
+// so has an upload.
+func TestUploadsAreBounded(t *testing.T) {
+	t.Parallel()
+	type upload struct {
+		size int64
+		err  error
+	}
+	got := make(chan upload, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		size, err := io.Copy(io.Discard, r.Body)
+		got <- upload{size, err}
+	}))
+	defer server.Close()
+	c := client(t, start(t, guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}})))
+	_, _, _ = ask(t, c, http.MethodPost, server.URL, io.LimitReader(zeros{}, 64<<20)) // the client sees an error, or a refusal that came first
+	u := <-got
+	require.Error(t, u.err)
+	require.LessOrEqual(t, u.size, int64(1<<20))
 }
 
 type zeros struct{}
