@@ -2,7 +2,7 @@ package fetch_test
 
 import (
 	"bytes"
-	"compress/gzip"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
@@ -251,41 +251,31 @@ func TestNobodyThere(t *testing.T) {
 func TestBombs(t *testing.T) {
 	t.Parallel()
 	sent := make(chan int64, 1)
-	tests := map[string]func(w io.Writer) error{
-		"ten gigabytes of zeros": func(w io.Writer) error {
-			packed, _ := gzip.NewWriterLevel(w, gzip.BestSpeed)
-			zeros := make([]byte, 1<<20)
-			for range 10 << 10 {
-				if _, err := packed.Write(zeros); err != nil {
-					return err
-				}
-			}
-			return packed.Close()
-		},
-		"nothing, without end": func(w io.Writer) error {
-			empty := gzipped("")
-			block := bytes.Repeat(empty, 1000)
-			for range 1 << 20 {
-				if _, err := w.Write(block); err != nil {
-					return err
-				}
-			}
-			return nil
-		},
-		"random bytes without end": func(w io.Writer) error {
-			_, err := w.Write(gzipped("<html>"))
-			for err == nil {
-				_, err = w.Write(gzipped(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz", 1000)))
-			}
-			return err
-		},
+	var zeros bytes.Buffer // a megabyte, which may be repeated
+	pack, err := flate.NewWriter(&zeros, flate.BestCompression)
+	require.NoError(t, err)
+	_, err = pack.Write(make([]byte, 1<<20))
+	require.NoError(t, err)
+	require.NoError(t, pack.Flush())
+	header := gzipped("")[:10]
+	tests := map[string]struct{ start, repeat []byte }{
+		"a terabyte of zeros":     {header, zeros.Bytes()},
+		"nothing, without end":    {nil, bytes.Repeat(gzipped(""), 1000)},
+		"something, without end":  {nil, gzipped(strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz", 1000))},
+		"an extra field and more": {nil, append([]byte{0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 0xff, 0xff, 0xff}, append(make([]byte, 0xffff), gzipped("")[10:]...)...)},
 	}
-	for name, write := range tests {
+	for name, tt := range tests {
 		server := serve(t, func(rw http.ResponseWriter, _ *http.Request) {
 			rw.Header().Set("Content-Type", "text/html")
 			rw.Header().Set("Content-Encoding", "gzip")
 			c := &counter{w: rw}
-			_ = write(c)
+			_, err := c.Write(tt.start)
+			for range 1 << 20 {
+				if err != nil {
+					break
+				}
+				_, err = c.Write(tt.repeat)
+			}
 			sent <- c.n
 		})
 		var before, after runtime.MemStats
