@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -30,6 +31,7 @@ type puller struct {
 	bus   *Bus
 	name  string // for the log
 	ahead int    // messages that are fetched ahead
+	room  room   // nil: take is done with a message when it returns
 
 	open func(context.Context) (*source, error)
 
@@ -41,6 +43,26 @@ type puller struct {
 	stalls int           // in a row
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
+}
+
+// room holds a token for each message that may still be fetched. Who takes a message frees its place once it is done with it. So nothing is fetched that
+// would have to wait here, where nobody renews its lease.
+type room chan struct{}
+
+func newRoom(size int) room {
+	r := make(room, size)
+	for range size {
+		r.free()
+	}
+	return r
+}
+
+// free gives one place back. A server that was asked twice may have sent more than there was room for, so that there may be none to give back.
+func (r room) free() {
+	select {
+	case r <- struct{}{}:
+	default:
+	}
 }
 
 // source is a consumer that was opened, and what becomes of its messages. What it had fetched may still be taken when the next one is open.
@@ -157,25 +179,70 @@ func (p *puller) round(ctx context.Context, works func()) error {
 		}
 		return err
 	}
+	dry := true
+	delivers := func() {
+		if dry {
+			dry = false
+			p.stalls = 0
+			p.bus.session.drip(-1)
+			works()
+		}
+	}
+	defer func() {
+		if !dry {
+			p.bus.session.drip(+1)
+		}
+	}()
+	for {
+		if err := p.pull(ctx, src, begun, delivers); !errors.Is(err, errAllCame) {
+			return err
+		}
+	}
+}
+
+// errAllCame says that as many messages have come as there was room for.
+var errAllCame = errors.New("all messages that there was room for have come")
+
+// pull pulls as many messages as there is room for, until the consumer has an end. delivers is called when all is well.
+func (p *puller) pull(ctx context.Context, src *source, begun moment, delivers func()) error {
+	room, err := p.reserve(ctx, begun)
+	if err != nil || room == 0 && p.room != nil {
+		return err
+	}
+	var came atomic.Int64
+	free := func() {
+		for range max(0, room-int(came.Load())) {
+			p.room.free()
+		}
+	}
 	trouble := make(chan error, 1)
+	options := []jetstream.PullConsumeOpt{
+		jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
+		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
+			if p.anew || isGone(err) || errors.Is(err, jetstream.ErrNoHeartbeat) { // else it pulls again by itself
+				report(trouble, err)
+			}
+		}),
+	}
+	if p.room == nil {
+		options = append(options, jetstream.PullMaxMessages(p.ahead))
+	} else {
+		options = append(options, jetstream.PullMaxMessages(min(p.ahead, room)), jetstream.StopAfter(room))
+	}
 	cc, err := src.cons.Consume(
 		func(msg jetstream.Msg) {
+			came.Add(1)
 			m := &message{Msg: msg, bus: p.bus}
 			m.losses.Store(begun.losses)
 			if err := src.take(m); err != nil {
 				report(trouble, err)
 			}
-		},
-		jetstream.PullMaxMessages(p.ahead), jetstream.PullExpiry(pullExpiry), jetstream.PullHeartbeat(pullHeartbeat),
-		jetstream.ConsumeErrHandler(func(_ jetstream.ConsumeContext, err error) {
-			if p.anew || isGone(err) || errors.Is(err, jetstream.ErrNoHeartbeat) { // else it pulls again by itself
-				report(trouble, err)
-			}
-		}))
+		}, options...)
 	if err != nil {
+		free()
 		return fmt.Errorf("pulling: %w", err)
 	}
-	defer p.end(cc)
+	defer p.end(cc, free)
 	if src.check != nil {
 		defer p.keepChecking(ctx, src, trouble)()
 	}
@@ -184,20 +251,20 @@ func (p *puller) round(ctx context.Context, works func()) error {
 		select {
 		case <-caughtUp:
 			caughtUp = nil
-			p.stalls = 0
-			p.bus.session.drip(-1)
-			defer p.bus.session.drip(+1)
-			works()
+			delivers()
 		case err := <-trouble:
 			if !p.anew && errors.Is(err, jetstream.ErrNoHeartbeat) {
 				return nil // a new leader of the consumer does not know of the pull
 			}
 			return err
 		case <-cc.Closed():
+			if p.room != nil && int(came.Load()) == room {
+				return errAllCame
+			}
 			return errEnded
 		case <-epoch:
 			now := p.bus.session.now()
-			if now.losses != begun.losses || p.anew && now.breaks != begun.breaks {
+			if p.outdated(begun, now) {
 				return nil
 			}
 			epoch = now.epoch // it was opened since; to end a pull costs time, because what is sent for it just then is lost until it is sent again
@@ -205,6 +272,40 @@ func (p *puller) round(ctx context.Context, works func()) error {
 			return nil
 		}
 	}
+}
+
+// reserve takes all the room that there is, and waits until there is some. It is 0 when it is no use to wait any longer, and without limits.
+func (p *puller) reserve(ctx context.Context, begun moment) (room int, err error) {
+	if p.room == nil {
+		return 0, nil
+	}
+	for epoch := begun.epoch; room == 0; {
+		select {
+		case <-p.room:
+			room = 1
+		case <-epoch:
+			now := p.bus.session.now()
+			if p.outdated(begun, now) {
+				return 0, nil
+			}
+			epoch = now.epoch
+		case <-ctx.Done():
+			return 0, nil
+		}
+	}
+	for {
+		select {
+		case <-p.room:
+			room++
+		default:
+			return room, nil
+		}
+	}
+}
+
+// outdated says whether a consumer has to be opened again that was opened at some time.
+func (p *puller) outdated(opened, now moment) bool {
+	return now.losses != opened.losses || p.anew && now.breaks != opened.breaks
 }
 
 // keepChecking looks whether src misses something. Stalls in a row make it more patient.
@@ -266,10 +367,12 @@ func (p *puller) opened(ctx context.Context) (*source, error) {
 	return src, nil
 }
 
-func (p *puller) end(cc jetstream.ConsumeContext) {
+// end ends a pull. done is called when nothing will come of it any more.
+func (p *puller) end(cc jetstream.ConsumeContext, done func()) {
 	if p.anew {
 		cc.Stop()
 		<-cc.Closed()
+		done()
 		return
 	}
 	if p.bus.online() {
@@ -277,5 +380,8 @@ func (p *puller) end(cc jetstream.ConsumeContext) {
 	} else {
 		cc.Stop() // draining would ask the server first
 	}
-	p.wg.Go(func() { <-cc.Closed() })
+	p.wg.Go(func() {
+		<-cc.Closed()
+		done()
+	})
 }

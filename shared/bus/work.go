@@ -82,6 +82,7 @@ type Work struct {
 	bus     *Bus
 	stop    <-chan struct{} // closed when handlers are cut off
 	msg     *message
+	room    room   // that it takes up
 	object  string // name of the body in the object store, "" for a body inside the message
 	begun   time.Time
 	first   bool        // no other worker can have had it
@@ -196,7 +197,7 @@ func (w *Work) settle(how func(jetstream.Msg) error) {
 // WorkConfig says which stage's messages to consume and how many at once.
 type WorkConfig struct {
 	Consumer    string // name of the stage's consumer in package topology
-	MaxInFlight int    // requests handled at the same time; more wait in the stream
+	MaxInFlight int    // requests of clients handled at the same time, and as many in the background; more wait in the stream, for whoever has room
 
 	// Refused is told of a delivery that the handler does not get because nobody waits for its answer: it came too late, or it is a redelivery
 	// that must not run (delivery rule 3). It does not settle the work. It may be nil.
@@ -213,7 +214,6 @@ type Consumer struct {
 
 	ctx      context.Context //nolint:containedctx // cancelled when the hard stop begins
 	cancel   context.CancelCauseFunc
-	slots    chan struct{}
 	stopping atomic.Bool
 	spare    chan *Work     // to a worker that waits, if there is one
 	waiting  atomic.Int32   // workers that wait
@@ -240,7 +240,7 @@ const maxWaiting = 64
 // with contract.ErrClientGone when the client leaves. The caller must Stop the consumer.
 func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
 	c := &Consumer{
-		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, listeners: map[string]*listener{}, slots: make(chan struct{}, cfg.MaxInFlight),
+		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, listeners: map[string]*listener{},
 		spare: make(chan *Work), closed: make(chan struct{}),
 	}
 	b.dead.WithLabelValues(cfg.Consumer) // there from the start
@@ -251,7 +251,9 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	c.ticking.Go(c.reportProgress)
 	for _, stream := range []string{subject.WorkStream, subject.BackgroundStream} {
-		p := b.pullDurable(stream, cfg.Consumer, min(prefetch, cfg.MaxInFlight), c.deliver)
+		free := newRoom(cfg.MaxInFlight)
+		p := b.pullDurable(stream, cfg.Consumer, prefetch, func(msg *message) { c.deliver(msg, free) })
+		p.room = free
 		if err = p.start(ctx); err != nil {
 			over, cancel := context.WithCancel(ctx)
 			cancel()
@@ -262,23 +264,20 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	return c, nil
 }
 
-// deliver takes in a message. It blocks while MaxInFlight requests are under way.
-func (c *Consumer) deliver(msg *message) {
+// deliver takes in a message, whose place in taken is freed once it has been handled.
+func (c *Consumer) deliver(msg *message, taken room) {
 	w, err := c.open(msg)
 	if err != nil {
 		c.refuse(msg, err)
+		taken.free()
 		return
 	}
 	if c.stopping.Load() {
 		w.giveBack()
+		taken.free()
 		return
 	}
-	select {
-	case c.slots <- struct{}{}:
-	case <-c.ctx.Done():
-		w.giveBack()
-		return
-	}
+	w.room = taken
 	c.track(w)
 	select {
 	case c.spare <- w:
@@ -291,7 +290,7 @@ func (c *Consumer) deliver(msg *message) {
 func (c *Consumer) work(w *Work) {
 	for w != nil {
 		func() {
-			defer func() { <-c.slots }()
+			defer w.room.free()
 			c.handle(w)
 		}()
 		w = c.next()
