@@ -45,12 +45,13 @@ const (
 type Analyzer struct {
 	*lifecycle.Switch[run]
 
-	bus     *bus.Bus
-	log     *slog.Logger
-	metrics *metrics
-	router  *routing.Router
-	assumed map[string]contract.ProviderState // until dispatchers speak
-	turn    atomic.Uint64                     // of the fast providers
+	bus      *bus.Bus
+	log      *slog.Logger
+	metrics  *metrics
+	router   *routing.Router
+	pipeline map[string]bool                   // configured models that get text from the web unasked (C-03)
+	assumed  map[string]contract.ProviderState // until dispatchers speak
+	turn     atomic.Uint64                     // of the fast providers
 }
 
 // run is what exists between Start and Stop.
@@ -70,6 +71,10 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	a := &Analyzer{
 		bus: b, log: log, metrics: m, router: routing.New(cfg.Gateway), assumed: dispatcherhealth.Assume(cfg.Gateway.Providers),
+		pipeline: map[string]bool{},
+	}
+	for _, model := range cfg.Gateway.Models {
+		a.pipeline[model.Name] = model.Pipeline
 	}
 	a.Switch = lifecycle.NewSwitch(a.begin, a.end)
 	return a, nil
@@ -129,7 +134,7 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 		return refusal(f.Kind), w.Discard(ctx)
 	}
 	w.Request.Decision = &decision
-	if decision.Configured && !w.Request.Web.Asked() { // an alias of a configured model, which is transparent
+	if decision.Configured && !r.analyzer.pipeline[decision.Model] && !w.Request.Web.Asked() { // an alias of a configured model, which is transparent
 		w.Request.Slip = w.Request.Slip.Skip(contract.StageAnalyzed)
 	}
 	if err := w.Forward(ctx, nil); err != nil {

@@ -41,6 +41,8 @@ type Config struct {
 	Debug        bool
 	CORSOrigins  []string         // of browsers that may call; "*" = all
 	Models       []Model          // of the configuration; they win over others
+	Pipelines    []string         // ids of those that get text from the web unasked (C-03)
+	AutoWeb      bool             // requests get it unasked
 	Providers    []Provider       // configured ones; none = only Models are listed
 	Automatic    []string         // ids of those that automatic routing may ask; none = it does not work, and is not listed
 	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
@@ -105,12 +107,12 @@ func (c *Config) sealer() func(plain []byte, context string) ([]byte, error) {
 	return func(plain []byte, context string) ([]byte, error) { return seal.Seal(c.AdminKey, plain, context) }
 }
 
-// FromGateway takes what an ingress needs from the configuration of the gateway. Of the optional stages, this version has that of sessions.
+// FromGateway takes what an ingress needs from the configuration of the gateway.
 func FromGateway(g *config.Config) Config {
 	c := Config{
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
-		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession},
+		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession, contract.StageAnalyzed}, AutoWeb: g.Web.Enabled,
 		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses,
 	}
 	for _, k := range g.Server.ClientKeys {
@@ -119,6 +121,9 @@ func FromGateway(g *config.Config) Config {
 	for _, m := range g.Models {
 		if m.Usable() {
 			c.Models = append(c.Models, Model{ID: m.Name, OwnedBy: modellist.OwnerGateway})
+			if m.Pipeline {
+				c.Pipelines = append(c.Pipelines, m.Name)
+			}
 		}
 	}
 	for _, p := range g.Providers {

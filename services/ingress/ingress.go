@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -106,14 +107,14 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 
 func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	admin := auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log)
-	configured := make(map[string]struct{}, len(i.cfg.Models))
+	configured := make(map[string]bool, len(i.cfg.Models))
 	for _, m := range i.cfg.Models {
-		configured[m.ID] = struct{}{}
+		configured[m.ID] = slices.Contains(i.cfg.Pipelines, m.ID)
 	}
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
-		Admin: admin, Configured: configured, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
+		Admin: admin, Configured: configured, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
 		Queries: func() context.Context { return questions },
 		Seal:    i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})

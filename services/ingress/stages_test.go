@@ -71,7 +71,9 @@ func TestSlips(t *testing.T) {
 		"embeddings, routed":                    {`{"model":"e","input":"hi","has_search":true}`, contract.Slip{received, enriched}, contract.Slip{received, enriched}, true},
 	}
 	models := []ingress.Model{{ID: "m"}}
-	all := setup(t, func(c *ingress.Config) { c.Models, c.Stages = models, []contract.Stage{session, analyzed} })
+	all := setup(t, func(c *ingress.Config) {
+		c.Models, c.AutoWeb, c.Stages = models, true, []contract.Stage{session, analyzed}
+	})
 	today := setup(t, func(c *ingress.Config) { c.Models = models })
 	fromAll, fromToday := all.envelopes(), today.envelopes()
 	for name, tt := range tests {
@@ -97,6 +99,52 @@ func TestSlips(t *testing.T) {
 			require.Equal(t, testWait, r.QueueTimeout)
 			require.WithinDuration(t, r.ReceivedAt.Add(testWait), r.StartBy, 2*time.Millisecond)
 		}
+	}
+}
+
+// R-400, R-240, R-243, R-061, R-701: the enricher is on the slip of what may need the web.
+func TestWhatMayNeedTheWeb(t *testing.T) {
+	t.Parallel()
+	const (
+		words   = `"messages":[{"role":"user","content":"hi"}]`
+		address = `"messages":[{"role":"user","content":"see http:\/\/x.example/a"}]`
+		earlier = `"messages":[{"role":"user","content":"see http://x.example/a"},{"role":"assistant","content":"b"},{"role":"user","content":"hi"}]`
+		result  = `"messages":[{"role":"user","content":"a"},{"role":"tool","content":"see http://x.example"}]`
+		tools   = `"tools":[{"type":"function","function":{"name":"f"}}],`
+		search  = `"tools":[{"type":"function","function":{"name":"f"}},{"type":"web_search_preview"}],`
+	)
+	tests := map[string]struct {
+		body           string
+		auto, explicit bool // with web.enabled, and without
+	}{
+		"words, pipeline":                     {`{"model":"p",` + words + `}`, true, false},
+		"words, transparent":                  {`{"model":"m",` + words + `}`, false, false},
+		"an address, transparent":             {`{"model":"m",` + address + `}`, false, false},
+		"words, routed":                       {`{` + words + `}`, true, false},
+		"words, pipeline, asked for":          {`{"model":"p","auto_web_fetch":true,` + words + `}`, true, true},
+		"words, pipeline, not wanted":         {`{"model":"p","auto_web_fetch":false,` + words + `}`, false, false},
+		"an agent":                            {`{"model":"p",` + tools + words + `}`, false, false},
+		"an agent that names an address":      {`{"model":"p",` + tools + address + `}`, true, false},
+		"an agent that has named one":         {`{"model":"p",` + tools + earlier + `}`, false, false},
+		"an agent that offers a search":       {`{"model":"p",` + search + words + `}`, true, false},
+		"an agent that demands a search":      {`{"model":"m","tool_choice":{"type":"web_search_preview"},` + search + words + `}`, true, true},
+		"a search by options":                 {`{"model":"p","web_search_options":{},` + tools + words + `}`, true, false},
+		"a result of a tool":                  {`{"model":"p",` + result + `}`, false, false},
+		"a result of a tool, without tools":   {`{` + result + `}`, false, false},
+		"a search in any case, no automatism": {`{"model":"m","has_search":true,"auto_web_fetch":false,` + words + `}`, true, true},
+	}
+	gateway := func(auto bool) func(*ingress.Config) {
+		return func(c *ingress.Config) {
+			c.Models, c.Pipelines, c.AutoWeb, c.Stages = []ingress.Model{{ID: "m"}, {ID: "p"}}, []string{"p"}, auto, []contract.Stage{session, analyzed}
+		}
+	}
+	auto, explicit := setup(t, gateway(true)), setup(t, gateway(false))
+	fromAuto, fromExplicit := auto.envelopes(), explicit.envelopes()
+	for name, tt := range tests {
+		require.Equal(t, http.StatusOK, auto.chat(tt.body).StatusCode, name)
+		require.Equal(t, tt.auto, await.Value(t, fromAuto).Slip.Has(analyzed), name)
+		require.Equal(t, http.StatusOK, explicit.chat(tt.body).StatusCode, name)
+		require.Equal(t, tt.explicit, await.Value(t, fromExplicit).Slip.Has(analyzed), name)
 	}
 }
 

@@ -120,6 +120,8 @@ type Traits struct {
 	Files    bool  // it holds files
 	Tools    bool  // the client offers tools
 	UserText bool  // the last message is the user's and holds text
+	URL      bool  // there may be an address of the web in that text
+	Searches bool  // the client offers a web search of the provider's own
 }
 
 // WebContextName is the name of the system message that holds text from the web.
@@ -225,6 +227,8 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "files", r.Traits.Files)
 	dst = appendTrue(dst, "tools", r.Traits.Tools)
 	dst = appendTrue(dst, "user_text", r.Traits.UserText)
+	dst = appendTrue(dst, "url", r.Traits.URL)
+	dst = appendTrue(dst, "searches", r.Traits.Searches)
 	dst = appendText(dst, "session_id", r.SessionID)
 	dst = appendText(dst, "fork_from", r.ForkFrom)
 	dst = appendGiven(dst, "compress_context", r.CompressContext)
@@ -380,6 +384,10 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readBool(&r.Traits.Tools, value)
 	case "user_text":
 		return readBool(&r.Traits.UserText, value)
+	case "url":
+		return readBool(&r.Traits.URL, value)
+	case "searches":
+		return readBool(&r.Traits.Searches, value)
 	case "session_id":
 		return readText(&r.SessionID, value)
 	case "fork_from":

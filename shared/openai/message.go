@@ -16,8 +16,10 @@ func (r *requestScan) messages() {
 		return
 	}
 	for n := 0; r.s.Element(); n++ {
+		at := r.s.Pos()
 		r.message(n)
 		r.hasMessages = true
+		r.last = rawjson.Span{Start: at, End: r.s.Pos()}
 	}
 	r.Messages = rawjson.Span{Start: start, End: r.s.Pos()}
 }

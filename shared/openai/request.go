@@ -54,6 +54,8 @@ type Request struct {
 	Files    bool  // it holds files
 	Tools    bool  // the client offers tools
 	UserText bool  // the last message is the user's and holds text
+	URL      bool  // there may be an address of the web in the last message
+	Searches bool  // the client offers a web search of the provider's own; one that it demands is HasSearch
 
 	Messages rawjson.Span // the array; zero when there is none and Prompt is used
 	Prompt   rawjson.Span // the string with quotes; zero when absent or null
@@ -119,10 +121,11 @@ type requestScan struct {
 	s   rawjson.Scanner
 	err *RequestError
 
-	hasMessages bool // a non-empty array
-	lastUser    int  // index of the last message of the user, or -1
-	lastEmpty   bool // whether its content is empty
-	hasText     bool // the content that was read last holds text
+	hasMessages bool         // a non-empty array
+	lastUser    int          // index of the last message of the user, or -1
+	lastEmpty   bool         // whether its content is empty
+	hasText     bool         // the content that was read last holds text
+	last        rawjson.Span // the last message
 }
 
 func (r *requestScan) scan() error {
@@ -133,7 +136,9 @@ func (r *requestScan) scan() error {
 	if !r.hasMessages {
 		r.weighText(r.Prompt.Of(r.body))
 		r.UserText = !r.Prompt.IsZero()
+		r.last = r.Prompt
 	}
+	r.URL = r.UserText && MayHoldURL(r.last.Of(r.body))
 	r.weigh(r.MaxTokens)
 	return r.checkInput()
 }
@@ -204,12 +209,24 @@ func (r *requestScan) member() {
 	case "tools", "functions":
 		once = false
 		r.tools()
+	case "tool_choice":
+		once = false
+		m.value = r.s.Skip()
+		if choice := m.value.Of(r.body); IsSearchTool(choice) {
+			r.HasSearch = true
+		}
+	case "web_search_options":
+		once = false
+		kind := r.s.Kind()
+		m.value = r.s.Skip()
+		r.Searches = r.Searches || kind == '{'
 	case "session_id":
 		m.field = fieldGateway
 		r.SessionID = r.text("session_id")
 	case "has_search":
 		m.field = fieldGateway
-		r.HasSearch, _ = r.boolean("has_search")
+		asked, _ := r.boolean("has_search")
+		r.HasSearch = r.HasSearch || asked
 	case "auto_web_fetch":
 		m.field = fieldGateway
 		r.AutoWebFetch = r.optional("auto_web_fetch")
@@ -340,7 +357,7 @@ func (r *requestScan) tools() {
 		return
 	}
 	for r.s.Element() {
-		r.s.Skip()
+		r.Searches = IsSearchTool(r.s.Skip().Of(r.body)) || r.Searches
 		r.Tools = true
 	}
 }

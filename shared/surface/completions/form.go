@@ -34,7 +34,7 @@ func read(body []byte, r *contract.Request, edited bool) error {
 		return chat.Form{}.Scan(scan.Chat(), r)
 	}
 	r.Model, r.Stream, r.IncludeUsage = scan.Model, scan.Stream, scan.IncludeUsage
-	r.Traits = contract.Traits{Tokens: scan.Tokens, UserText: scan.UserText}
+	r.Traits = contract.Traits{Tokens: scan.Tokens, UserText: scan.UserText, URL: scan.URL}
 	r.SessionID, r.ForkFrom, r.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
 	r.Web = contract.Web{Search: scan.HasSearch, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
 	return nil

@@ -24,7 +24,9 @@ type scan struct {
 	images     int64
 	maxTokens  int64
 	messages   int
-	thread     bool // the provider has the messages before
+	thread     bool   // the provider has the messages before
+	tools      []byte // raw, like the choice among them
+	choice     []byte
 }
 
 // The estimate of R-089, as for Chat Completions.
@@ -57,6 +59,7 @@ func (r *scan) run() error {
 	case r.messages == 0 && !r.thread:
 		return &openai.RequestError{Message: "messages: at least one message is required", Param: "messages", Code: openai.CodeMissing}
 	}
+	r.search()
 	r.req.Traits.Tokens = max(1, r.characters/charactersPerToken) + r.images*imageTokens
 	return nil
 }
@@ -102,9 +105,11 @@ func (r *scan) member() {
 	case "tools":
 		value := r.s.Skip().Of(r.body)
 		if len(value) > 0 && value[0] == '[' && len(bytes.TrimSpace(value[1:len(value)-1])) > 0 {
-			r.req.Traits.Tools = true
+			r.req.Traits.Tools, r.tools = true, value
 			r.characters += int64(len(value))
 		}
+	case "tool_choice":
+		r.choice = r.s.Skip().Of(r.body)
 	case "thread":
 		r.thread = r.s.Kind() == '{'
 		r.s.Skip()
@@ -177,7 +182,10 @@ func (r *scan) list() {
 		return
 	}
 	for ; r.s.Element(); r.messages++ {
+		from := r.s.Pos()
 		r.message("messages." + strconv.Itoa(r.messages))
+		last := rawjson.Span{Start: from, End: r.s.Pos()}
+		r.req.Traits.URL = r.req.Traits.UserText && openai.MayHoldURL(last.Of(r.body))
 	}
 }
 

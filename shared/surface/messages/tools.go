@@ -13,14 +13,14 @@ import (
 // that demands one is refused.
 func (r *request) tools(out rawjson.Object) (rawjson.Object, error) {
 	var functions [][]byte
-	var hosted []string
+	var hosted []hostedTool
 	for n, raw := range elements(r.in["tools"]) {
 		tool, at := rawjson.Given(raw), "tools."+strconv.Itoa(n)
 		if len(inner(tool["name"])) == 0 {
 			return nil, refuse(openai.CodeMissing, at+".name", "Field required")
 		}
-		if kind := rawjson.Text(tool["type"]); kind != "" && kind != "custom" {
-			hosted = append(hosted, rawjson.Text(tool["name"]))
+		if !isFunction(tool["type"]) {
+			hosted = append(hosted, hostedTool{name: rawjson.Text(tool["name"]), search: openai.IsSearchType(tool["type"])})
 			continue
 		}
 		function := rawjson.Object(nil).Set("name", tool["name"]).Set("description", tool["description"]).Set("parameters", tool["input_schema"]).End()
@@ -29,12 +29,15 @@ func (r *request) tools(out rawjson.Object) (rawjson.Object, error) {
 	choice := rawjson.Given(r.in["tool_choice"])
 	kind, name := rawjson.Text(choice["type"]), rawjson.Text(choice["name"])
 	var chosen []byte
+	switch {
+	case demandsSearch(choice["type"], choice["name"], hosted, len(functions) > 0): // the gateway has searched
+		kind = "auto"
+	case kind == "any" && len(functions) == 0 && len(hosted) > 0:
+		return nil, notHere(hosted)
+	}
 	switch kind {
 	case "", "auto":
 	case "any":
-		if len(functions) == 0 && len(hosted) > 0 {
-			return nil, notHere(strings.Join(hosted, ", "))
-		}
 		chosen = []byte(`"required"`)
 	case "none":
 		chosen = []byte(`"none"`)
@@ -42,8 +45,8 @@ func (r *request) tools(out rawjson.Object) (rawjson.Object, error) {
 		if name == "" {
 			return nil, refuse(openai.CodeMissing, "tool_choice.name", "Field required")
 		}
-		if slices.Contains(hosted, name) {
-			return nil, notHere(name)
+		if i := slices.IndexFunc(hosted, func(t hostedTool) bool { return t.name == name }); i >= 0 {
+			return nil, notHere(hosted[i : i+1])
 		}
 		chosen = typed("function").Set("function", rawjson.Object(nil).Set("name", choice["name"]).End()).End()
 	default:
@@ -59,6 +62,10 @@ func (r *request) tools(out rawjson.Object) (rawjson.Object, error) {
 	return out, nil
 }
 
-func notHere(names string) error {
-	return refuse(openai.CodeInvalidValue, "tool_choice", "the provider of this model does not have the tool %s", names)
+func notHere(hosted []hostedTool) error {
+	names := make([]string, len(hosted))
+	for i := range hosted {
+		names[i] = hosted[i].name
+	}
+	return refuse(openai.CodeInvalidValue, "tool_choice", "the provider of this model does not have the tool %s", strings.Join(names, ", "))
 }

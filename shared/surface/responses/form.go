@@ -28,10 +28,10 @@ func (Form) Scan(body []byte, r *contract.Request) error {
 		return told(err)
 	}
 	r.Model, r.Stream, r.IncludeUsage = scan.Model, scan.Stream, scan.IncludeUsage
-	r.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files, Tools: scan.Tools, UserText: scan.UserText}
+	r.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files, Tools: scan.Tools, UserText: scan.UserText, URL: scan.URL, Searches: req.Tools.searches()}
 	r.SessionID, r.ForkFrom, r.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
 	r.Store, r.Background, r.Previous, r.References = req.Store, req.Background, req.Previous, len(req.References) > 0
-	r.Web = contract.Web{Search: scan.HasSearch, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
+	r.Web = contract.Web{Search: scan.HasSearch || req.searches, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
 	return nil
 }
 

@@ -236,7 +236,7 @@ func (r *reader) choiceWord(raw []byte) []byte {
 	case "auto", "none":
 	case "required":
 		if len(r.Tools.list) == 0 {
-			r.demanded(append(r.Tools.hosted, "")[0])
+			return r.demanded(r.Tools.hosted...)
 		}
 	default:
 		r.fail(openai.CodeInvalidValue, "tool_choice", "'tool_choice' must be 'none', 'auto', 'required' or an object.")
@@ -244,14 +244,24 @@ func (r *reader) choiceWord(raw []byte) []byte {
 	return raw
 }
 
-// demanded refuses a tool that can't be had.
-func (r *reader) demanded(hosted string) {
-	if hosted == "" {
+// demanded is a choice of one of some tools that run where the model does. A search of the web is the gateway's (R-701), the others can't be had.
+func (r *reader) demanded(hosted ...string) []byte {
+	switch {
+	case len(hosted) == 0:
 		r.fail(openai.CodeInvalidValue, "tool_choice", "'tool_choice' demands a tool, but there is none in 'tools'.")
-		return
+	case r.Tools.searches() && slices.ContainsFunc(hosted, isSearch):
+		r.searches = true
+	default:
+		r.fail("unsupported_value", "tool_choice",
+			"'tool_choice' demands the tool '%s', which is not to be had here: only functions, custom tools and namespaces are.", hosted[0])
 	}
-	r.fail("unsupported_value", "tool_choice", "'tool_choice' demands the tool '%s', which is not to be had here: only functions, custom tools and namespaces are.", hosted)
+	return nil
 }
+
+// searches says whether there is a search of the web among the tools.
+func (t *Tools) searches() bool { return slices.ContainsFunc(t.hosted, isSearch) }
+
+func isSearch(kind string) bool { return openai.IsSearchType([]byte(`"` + kind)) }
 
 func (r *reader) choiceObject(raw []byte) []byte {
 	kind, named := rawjson.Text(rawjson.Get(raw, "type")), raw
@@ -268,7 +278,7 @@ func (r *reader) choiceObject(raw []byte) []byte {
 	case "":
 		r.fail(openai.CodeMissing, "tool_choice.type", "'tool_choice.type' is missing.")
 	default:
-		r.demanded(kind)
+		return r.demanded(kind)
 	}
 	return nil
 }
@@ -289,7 +299,7 @@ func (r *reader) choiceAmong(raw []byte) []byte {
 	if inner := rawjson.Get(raw, "allowed_tools"); len(inner) > 0 && inner[0] == '{' { // as Chat Completions has it
 		raw, allowed = inner, rawjson.Get(inner, "tools")
 	}
-	names, hosted := map[string]bool{}, ""
+	names, hosted := map[string]bool{}, []string(nil)
 	for span := range rawjson.Elements(allowed) {
 		t := span.Of(allowed)
 		if inner := rawjson.Get(t, "function"); len(inner) > 0 && inner[0] == '{' {
@@ -297,8 +307,8 @@ func (r *reader) choiceAmong(raw []byte) []byte {
 		}
 		if name := rawjson.Text(rawjson.Get(t, "name")); name != "" {
 			names[name] = true
-		} else if hosted == "" {
-			hosted = rawjson.Text(rawjson.Get(t, "type"))
+		} else {
+			hosted = append(hosted, rawjson.Text(rawjson.Get(t, "type")))
 		}
 	}
 	kept := newTools()
@@ -308,11 +318,11 @@ func (r *reader) choiceAmong(raw []byte) []byte {
 		}
 	}
 	mode := rawjson.Get(raw, "mode")
-	if rawjson.Is(mode, "required") && len(kept.list) == 0 {
-		r.demanded(hosted)
-	}
 	kept.hosted = r.Tools.hosted
 	r.Tools = kept
+	if rawjson.Is(mode, "required") && len(kept.list) == 0 {
+		return r.demanded(hosted...)
+	}
 	if len(mode) > 0 && mode[0] == '"' {
 		return mode
 	}

@@ -25,7 +25,7 @@ func (a *API) slip(r *contract.Request) contract.Slip {
 	if r.Decision == nil {
 		slip = append(slip, contract.StageReceived)
 	}
-	if a.serves(contract.StageAnalyzed) && mayNeedWeb(r) {
+	if a.serves(contract.StageAnalyzed) && a.mayNeedWeb(r) {
 		slip = append(slip, contract.StageAnalyzed)
 	}
 	return append(slip, contract.StageEnriched)
@@ -35,13 +35,20 @@ func (a *API) slip(r *contract.Request) contract.Slip {
 func (a *API) serves(s contract.Stage) bool { return slices.Contains(a.Stages, s) }
 
 // mayNeedWeb says whether the enricher should look at a request. It asks only what costs nothing: a configured model is transparent unless the
-// client asks for the web, and so is every model for an agent, whose request offers tools or does not end with the user's words.
-func mayNeedWeb(r *contract.Request) bool {
+// client asks for the web. Of an agent, whose request offers tools, only what names an address may need it, or what offers a search. What does
+// not end with the user's words does not.
+func (a *API) mayNeedWeb(r *contract.Request) bool {
 	switch {
 	case r.Operation != contract.Chat:
 		return false
 	case r.Web.Asked():
 		return true
 	}
-	return r.Web.Auto == nil && r.Decision == nil && !r.Traits.Tools && r.Traits.UserText
+	t := &r.Traits
+	return r.Web.Auto == nil && a.AutoWeb && !a.transparent(r) && t.UserText && (t.URL || t.Searches || !t.Tools)
+}
+
+// transparent says whether a request is for a configured model that gets no more than the client asks for.
+func (a *API) transparent(r *contract.Request) bool {
+	return r.Decision != nil && !a.Configured[r.Model]
 }
