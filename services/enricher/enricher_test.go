@@ -15,6 +15,7 @@ import (
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/query"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/startstoptest"
@@ -31,7 +32,7 @@ const testWait = await.Limit
 func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {
 	t.Helper()
 	b := bustest.Start(t)
-	e, err := New(b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	e, err := New(Config{ID: "e1"}, b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	next := make(chan *bus.Work, 8)
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(_ context.Context, w *bus.Work) {
@@ -108,4 +109,19 @@ func TestStartAndStop(t *testing.T) {
 		sent := publish(t, e, fmt.Sprint("r", n), time.Minute)
 		require.Equal(t, sent.ID, receive(t, next).Request.ID)
 	})
+}
+
+// an enricher that runs answers questions about keywords, and its classifier knows them.
+func TestKeywords(t *testing.T) {
+	t.Parallel()
+	e, _ := setup(t)
+	require.NoError(t, e.Start(t.Context()))
+	t.Cleanup(func() { startstoptest.Stop(t, e) })
+	added, err := query.AddKeywords.Ask(t.Context(), e.bus, query.NewKeywords{Lang: "en", Keywords: []string{"Kelp Index"}})
+	require.NoError(t, err)
+	require.Equal(t, []string{"Kelp Index"}, added.Added)
+	all, err := query.GetKeywords.Ask(t.Context(), e.bus, query.None{})
+	require.NoError(t, err)
+	require.Equal(t, query.Keywords{Korean: []string{}, English: []string{"Kelp Index"}}, all)
+	await.True(t, func() bool { return e.intent.NeedsWeb(t.Context(), "how is the kelp index doing").Web }, "the keyword")
 }

@@ -26,6 +26,12 @@ type asked struct {
 // dispatch answers the queries of a dispatcher.
 func dispatch(t *testing.T, g *gateway, answer func(asked) ([]byte, error), ops ...string) <-chan asked {
 	t.Helper()
+	return serveAsked(t, g, query.Dispatcher, answer, ops...)
+}
+
+// serveAsked answers the queries of a service.
+func serveAsked(t *testing.T, g *gateway, service string, answer func(asked) ([]byte, error), ops ...string) <-chan asked {
+	t.Helper()
 	questions := make(chan asked, 16)
 	handlers := query.Handlers{}
 	for _, op := range ops {
@@ -35,7 +41,7 @@ func dispatch(t *testing.T, g *gateway, answer func(asked) ([]byte, error), ops 
 			return answer(q)
 		}
 	}
-	g.answers(query.Dispatcher, handlers)
+	g.answers(service, handlers)
 	return questions
 }
 

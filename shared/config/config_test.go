@@ -139,7 +139,7 @@ web:
   deadline: 18s
   browser: never
   allow_hosts: [LocalHost, 10.0.0.1, "::1"]
-  intent: {embedding_model: e, embedding_url: "http://e", threshold: 1, patterns_dir: p, keywords_dir: k}
+  intent: {embedding_model: e, embedding_url: "http://e", threshold: 1, patterns_dir: p, keywords_dir: k, keyword_model: q}
 sessions: {database: "postgres://u:p@h/d", compact_threshold: 19, recent_window: 20, compressor: HTTP, compressor_url: "http://z/", retention_days: 21, max_sessions: 22}
 nats: {url: "nats://a:1,nats://b:2", listen: "127.0.0.1:4222", credentials: c, store_dir: d, replicas: 3, work_storage: FILE}
 log: {level: WARNING, format: json, file: f}
@@ -171,7 +171,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		Backend: "mcp", MCP: config.MCP{URL: "http://mcp:1/x", Token: "tok", Timeout: 16 * time.Second}, Search: []string{"bing", "openserp", "searxng"},
 		SearxNGURL: "http://s", OpenSERP: config.OpenSERP{URL: "http://o", Engine: "bing"}, Engines: map[string]string{"bing": "http://b"},
 		MaxChars: 17, Deadline: 18 * time.Second, Browser: "never", AllowHosts: []string{"localhost", "10.0.0.1", "::1"},
-		Intent: config.Intent{EmbeddingModel: "e", EmbeddingURL: "http://e", Threshold: 1, PatternsDir: "p", KeywordsDir: "k"},
+		Intent: config.Intent{EmbeddingModel: "e", EmbeddingURL: "http://e", Threshold: 1, PatternsDir: "p", KeywordsDir: "k", KeywordModel: "q"},
 	}, c.Web)
 	require.Equal(t, config.Sessions{
 		Database: "postgres://u:p@h/d", CompactThreshold: 19, RecentWindow: 20, Compressor: "http", CompressorURL: "http://z", CompressorModel: "auto", RetentionDays: 21, MaxSessions: 22, StoreResponses: true, SystemContext: true,

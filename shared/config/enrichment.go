@@ -42,6 +42,7 @@ type Intent struct {
 	Threshold      float64 // similarity from 0 to 1
 	PatternsDir    string
 	KeywordsDir    string
+	KeywordModel   string // "" = keywords are learned without one
 }
 
 func (w *Web) settings() []setting {
@@ -75,7 +76,9 @@ func (w *Web) settings() []setting {
 			key("embedding_url", web(&i.EmbeddingURL), "http://localhost:11434", "Ollama server of that model"),
 			key("threshold", number(&i.Threshold, 1), "0.58", "similarity from which on a question counts"),
 			key("patterns_dir", path(&i.PatternsDir), "", "directory with patterns; empty for the built-in ones"),
-			key("keywords_dir", path(&i.KeywordsDir), "", "directory with learned keywords"),
+			key("keywords_dir", path(&i.KeywordsDir), "", "directory with files of keywords to begin with"),
+			key("keyword_model", text(&i.KeywordModel), "", "model on that server that takes keywords from missed questions; empty for a simple rule").
+				env("KEYWORD_EXTRACTION_MODEL"),
 		), "", "tells which questions need the web"),
 	}
 }

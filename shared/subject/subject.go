@@ -71,6 +71,7 @@ const (
 	DialogueBucket = "hydra_dialogues"
 	BodiesBucket   = "hydra_bodies"
 	RestsBucket    = "hydra_rests" // open circuits and cooldowns of keys that outlast a restart
+	KeywordsBucket = "hydra_keywords"
 )
 
 // Reply is where the frames of request rid go: one subject per request, below the ingress that owns it.

@@ -154,6 +154,10 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 			Storage: jetstream.FileStorage, TTL: restsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
+			Bucket: subject.KeywordsBucket, Description: "keywords of questions that need the web, by language",
+			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
 			Bucket: subject.WebCacheBucket, Description: "fetched pages",
 			Storage: jetstream.FileStorage, TTL: webCacheTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},

@@ -152,7 +152,7 @@ func (e *embeddings) keepReady(ctx context.Context) {
 			}
 		case !told:
 			told = true // once an outage
-			e.log.Warn("no embeddings for questions that need the web; trying again", slog.String("model", e.model), slog.Any("error", err))
+			e.log.Info("no embeddings for questions that need the web; trying again", slog.String("model", e.model), slog.Any("error", err))
 		}
 		select {
 		case <-time.After(pause):

@@ -61,6 +61,26 @@ func (o *ollama) embed(ctx context.Context, model string, texts []string) ([]vec
 	return all, nil
 }
 
+// chat gives the answer of a model that is to be an array of strings. The server is Ollama, POST /api/chat.
+func (o *ollama) chat(ctx context.Context, model, system, user string) (content string, err error) {
+	type message struct {
+		Role    string `json:"role"`
+		Content string `json:"content"`
+	}
+	var answer struct {
+		Message message `json:"message"`
+	}
+	err = o.call(ctx, "/api/chat", map[string]any{
+		"model": model, "stream": false, "think": false, "options": map[string]any{"temperature": 0},
+		"format":   map[string]any{"type": "array", "items": map[string]any{"type": "string"}},
+		"messages": []message{{"system", system}, {"user", user}},
+	}, &answer)
+	if err != nil {
+		return "", fmt.Errorf("asking %s: %w", model, err)
+	}
+	return answer.Message.Content, nil
+}
+
 func (o *ollama) call(ctx context.Context, path string, question, answer any) error {
 	body, err := json.Marshal(question)
 	if err != nil {

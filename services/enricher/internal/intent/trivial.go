@@ -13,6 +13,7 @@ type examples struct {
 	Web              []string `json:"web"`              // questions that need the web
 	Other            []string `json:"other"`            // those that don't
 	Signals          []string `json:"signals"`          // words beside which there is something to learn
+	Fillers          []string `json:"fillers"`          // words that tell nothing beside one
 }
 
 // builtInExamples reads those of all languages. They are part of the program, so that an error is one of it.
@@ -59,4 +60,9 @@ func (c *Classifier) isTrivial(text string) bool {
 		}
 	}
 	return true
+}
+
+// isNoWord tells whether a character is no part of a word.
+func isNoWord(r rune) bool {
+	return r != '\'' && !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r)
 }

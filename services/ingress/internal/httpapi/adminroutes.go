@@ -27,6 +27,9 @@ func adminRoutes() []adminRoute {
 		{reads, "/sessions/" + id + "/messages", showMessages},
 		{acts, "/sessions/cleanup", tell(query.CleanSessions, cleanupOf)},
 		{acts, "/sessions/import", importSession},
+		{reads, "/intent/keywords", tell(query.GetKeywords, nothing)},
+		{acts, "/intent/keywords", addKeywords},
+		{acts, "/intent/keywords/learn", learnKeywords},
 	}
 }
 
