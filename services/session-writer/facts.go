@@ -46,6 +46,7 @@ type batch struct {
 	logs   []row[contract.Log]
 	turns  []row[contract.Turn]
 	stored []row[contract.StoredResponse]
+	web    []row[contract.WebRecord]
 	poison []poison
 }
 
@@ -77,6 +78,10 @@ func (w *writer) write(ctx context.Context, facts []bus.Fact) error {
 	}
 	b.poison = append(b.poison, refused...)
 	if refused, err = recordAll(ctx, w, kindTurn, b.turns, w.recordTurns); err != nil {
+		return err
+	}
+	b.poison = append(b.poison, refused...)
+	if refused, err = recordAll(ctx, w, kindWeb, b.web, noted(w.database, w.store.RecordWeb)); err != nil { // their messages are there now
 		return err
 	}
 	return w.bury(ctx, facts, append(b.poison, refused...))
@@ -121,6 +126,8 @@ func decode(facts []bus.Fact) batch {
 		switch {
 		case f.Subject == subject.UsageRecorded:
 			b.addUsage(i, f.Data)
+		case f.Subject == subject.WebRecorded:
+			b.addWeb(i, f.Data)
 		case strings.HasPrefix(f.Subject, logPrefix):
 			b.addLog(i, f.Data)
 		case subject.IsTurn(f.Subject):
@@ -156,6 +163,15 @@ func (b *batch) addUsage(fact int, data []byte) {
 		}
 		b.usage = append(b.usage, row[contract.RequestRecord]{u, fact})
 	}
+}
+
+func (b *batch) addWeb(fact int, data []byte) {
+	var r contract.WebRecord
+	if err := json.Unmarshal(data, &r); err != nil || r.RequestID == "" {
+		b.poison = append(b.poison, poison{fact: fact, kind: kindWeb, reason: "it does not tell what was fetched for a request"})
+		return
+	}
+	b.web = append(b.web, row[contract.WebRecord]{r, fact})
 }
 
 func (b *batch) addLog(fact int, data []byte) {

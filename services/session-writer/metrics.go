@@ -15,6 +15,7 @@ const (
 	kindLog      = "log"
 	kindTurn     = "turn"
 	kindResponse = "response"
+	kindWeb      = "web"
 	kindUnknown  = "unknown"
 )
 
@@ -40,10 +41,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return c
 	}
 	m := &metrics{
-		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog, kindTurn, kindResponse),
-		repeated:  counter("facts_repeated_total", "Facts that were stored already when they came.", "kind", kindUsage, kindLog, kindResponse),
-		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindTurn, kindResponse, kindUnknown),
-		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "attempts", "daily_usage", "sessions", "responses"),
+		stored:    counter("facts_stored_total", "Facts that were stored.", "kind", kindUsage, kindLog, kindTurn, kindResponse, kindWeb),
+		repeated:  counter("facts_repeated_total", "Facts that were stored already when they came.", "kind", kindUsage, kindLog, kindResponse, kindWeb),
+		poisonous: counter("facts_poisonous_total", "Facts that can't be stored and went to the dead letters.", "kind", kindUsage, kindLog, kindTurn, kindResponse, kindWeb, kindUnknown),
+		pruned:    counter("rows_pruned_total", "Rows removed because the table is bounded.", "table", "system_logs", "usage_metrics", "attempts", "scraping_metrics", "daily_usage", "sessions", "responses"),
 		requests: counter("requests_total", "Requests with a session, by what became of them.", "end",
 			endAssembled, endUnstored, endRefused, endRetried, endPoison),
 		compacts: counter("compactions_total", "Sessions that were too large, by what became of them.", "end",

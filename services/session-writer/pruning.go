@@ -29,6 +29,7 @@ func prune(ctx context.Context, db *store.Store, r store.Retention, log *slog.Lo
 	m.pruned.WithLabelValues("system_logs").Add(float64(removed.Logs))
 	m.pruned.WithLabelValues("usage_metrics").Add(float64(removed.Usage))
 	m.pruned.WithLabelValues("attempts").Add(float64(removed.Calls))
+	m.pruned.WithLabelValues("scraping_metrics").Add(float64(removed.Web))
 	m.pruned.WithLabelValues("daily_usage").Add(float64(removed.Daily))
 	m.pruned.WithLabelValues("sessions").Add(float64(removed.Sessions))
 	m.pruned.WithLabelValues("responses").Add(float64(removed.Responses))

@@ -93,6 +93,7 @@ type Request struct {
 	CompressContext *bool // nil = the setting
 	NoHistory       bool  // the session has not been read, and the question not been saved: the database could not be had (R-501)
 	Web             Web
+	WebParts        []byte // JSON array of parts that tell what was read for it (R-256); nil = none
 
 	// Of requests for responses.
 	Store      bool   // the response is to be stored
@@ -236,6 +237,9 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendTrue(dst, "has_search", r.Web.Search)
 	dst = appendText(dst, "web_fetch", r.Web.Fetch)
 	dst = appendGiven(dst, "auto_web_fetch", r.Web.Auto)
+	if r.WebParts != nil {
+		dst = append(append(dst, `,"web_parts":`...), r.WebParts...)
+	}
 	dst = appendTrue(dst, "store", r.Store)
 	dst = appendTrue(dst, "background", r.Background)
 	dst = appendText(dst, "previous", r.Previous)
@@ -402,6 +406,9 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readText(&r.Web.Fetch, value)
 	case "auto_web_fetch":
 		return readGiven(&r.Web.Auto, value)
+	case "web_parts":
+		r.WebParts = value
+		return value[0] == '['
 	case "store":
 		return readBool(&r.Store, value)
 	case "previous":

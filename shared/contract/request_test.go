@@ -35,7 +35,7 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 		},
 		"of a response": {
 			ID: "r3", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at, Surface: contract.SurfaceResponses,
-			Store: true, Background: true, Previous: "resp_1", References: true, Inherited: 7,
+			Store: true, Background: true, Previous: "resp_1", References: true, Inherited: 7, WebParts: []byte(`[{"type":"web_fetch","data":{}}]`),
 		},
 	}
 	for name, want := range tests {

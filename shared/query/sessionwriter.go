@@ -97,7 +97,7 @@ type Health struct {
 	UpdatedAt  Time   `db:"updated_at" json:"updated_at"`
 }
 
-// Scraping sums the web fetches; a hit is one with status "success".
+// Scraping sums the web fetches and searches that are kept; a hit is one that led to a text or to results, be it from the cache.
 type Scraping struct {
 	Total  int64    `db:"total" json:"total"`
 	Hits   int64    `db:"hits" json:"hits"`
@@ -105,7 +105,7 @@ type Scraping struct {
 	Recent []Scrape `db:"-" json:"recent"`
 }
 
-// Scrape is one web fetch.
+// Scrape is one web fetch, or one search, which has no URL.
 type Scrape struct {
 	URL       string `db:"url" json:"url"`
 	Query     string `db:"query" json:"query"`

@@ -38,6 +38,10 @@ const (
 	AllTurns = "hydra.v1.turn.*.*"
 	// AllStored matches the facts of all stored responses.
 	AllStored = storedPrefix + "*"
+	// WebRecorded is the fact of what was fetched and searched for a request.
+	WebRecorded = "hydra.v1.web.recorded"
+	// AllWeb matches every fact of that kind.
+	AllWeb = "hydra.v1.web.*"
 	// AllUsage matches every usage fact.
 	AllUsage = "hydra.v1.usage.*"
 	// AllDead matches the dead letters of every stage.

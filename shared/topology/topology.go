@@ -87,7 +87,7 @@ func (c Config) Streams() []jetstream.StreamConfig {
 		},
 		{
 			Name: subject.FactsStream, Description: "what happened: usage, logs, turns of sessions, stored responses",
-			Subjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns, subject.AllStored}, Discard: jetstream.DiscardOld,
+			Subjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns, subject.AllStored, subject.AllWeb}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: factsMaxBytes, MaxAge: factsMaxAge, Replicas: c.replicas(),
 		},
 		{
@@ -120,7 +120,7 @@ func (c Config) Consumers() map[string][]jetstream.ConsumerConfig {
 		subject.WorkStream:       work(subject.Work, c.WorkOnDisk),
 		subject.BackgroundStream: work(subject.Background, true),
 		subject.FactsStream: {{
-			Durable: SessionWriter, FilterSubjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns, subject.AllStored},
+			Durable: SessionWriter, FilterSubjects: []string{subject.AllUsage, subject.AllLogs, subject.AllTurns, subject.AllStored, subject.AllWeb},
 			AckPolicy: jetstream.AckExplicitPolicy, AckWait: 30 * time.Second, MaxAckPending: 16384, MaxDeliver: -1, Replicas: c.replicas(),
 		}},
 	}

@@ -1,7 +1,9 @@
 package execute
 
 import (
+	"bytes"
 	"cmp"
+	"slices"
 	"strconv"
 
 	"hydrallm/services/dispatcher/internal/stream"
@@ -63,7 +65,9 @@ func (a *attempt) disclosure() (d surface.Disclosure) {
 	if a.run.inSession() {
 		d.Session = a.run.job.Request.SessionID
 	}
+	web := a.run.job.Request.WebParts
 	if !a.routed() {
+		d.Parts = web // a transparent answer has them when the web was asked
 		return d
 	}
 	index := 0
@@ -80,17 +84,20 @@ func (a *attempt) disclosure() (d surface.Disclosure) {
 	if a.omitted > 0 {
 		d.Usage = append(d.Usage, surface.Member{Name: "gateway_warning", Value: rawjson.AppendString(nil, omittedWarning)})
 	}
-	d.Parts = a.retryParts()
+	d.Parts, d.Sources = a.appendRetryParts(web), web
 	return d
 }
 
 // omittedWarning goes with an answer to a request whose images were left out (C-25).
 const omittedWarning = "the images were left out, because the model that answered takes none"
 
-// retryParts lists the failed attempts before this one, nil when there was none (R-136).
-func (a *attempt) retryParts() []byte {
-	var parts []byte
+// appendRetryParts gives an array of parts, which may be nil, with the failed attempts before this one (R-136). The array is only read.
+func (a *attempt) appendRetryParts(parts []byte) []byte {
 	tried := a.run.record.Attempts
+	if len(tried) == 0 {
+		return parts
+	}
+	parts = bytes.TrimSuffix(slices.Clone(parts), []byte("]"))
 	for i, failed := range tried {
 		next := a.link.Channel.Provider
 		if i+1 < len(tried) {
@@ -108,8 +115,5 @@ func (a *attempt) retryParts() []byte {
 		parts = rawjson.AppendString(append(parts, `,"fallback_to":`...), next)
 		parts = append(parts, "}}"...)
 	}
-	if parts != nil {
-		parts = append(parts, ']')
-	}
-	return parts
+	return append(parts, ']')
 }

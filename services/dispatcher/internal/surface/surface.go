@@ -70,7 +70,8 @@ type Disclosure struct {
 	Usage   []Member // members of the usage, which there is then in any case
 	Session string   // id, for whole answers and for what is kept; "" = none
 	Native  bool     // chunks have the provider's own events in the client's protocol, or its whole answer, which pass as they are but for the model
-	Parts   []byte   // array of what was tried before, for the message of a whole answer; nil for none
+	Parts   []byte   // array of what was read and tried before, for the message of a whole answer; nil for none
+	Sources []byte   // array of what was read, for the last delta of a stream; nil for none
 }
 
 // Member is a named raw JSON value.

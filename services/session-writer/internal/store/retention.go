@@ -17,6 +17,7 @@ type Retention struct {
 	Logs  Limit
 	Usage Limit // single requests; younger than the facts of the stream (7 days) they also keep a late repetition from counting twice
 	Calls Limit // single upstream calls, for which the same holds
+	Web   Limit // single fetches and searches, for which the same holds
 	Daily Limit // sums per day, provider, model and principal; what goes here leaves the totals
 
 	Sessions SessionLimit
@@ -33,11 +34,12 @@ var DefaultRetention = Retention{
 	Logs:  Limit{Rows: 100_000, Age: 30 * 24 * time.Hour},
 	Usage: Limit{Rows: 1_000_000, Age: 90 * 24 * time.Hour},
 	Calls: Limit{Rows: 2_000_000, Age: 90 * 24 * time.Hour},
+	Web:   Limit{Rows: 100_000, Age: 30 * 24 * time.Hour},
 	Daily: Limit{Rows: 400_000, Age: 2 * 365 * 24 * time.Hour},
 }
 
 // Pruned counts the rows that were removed.
-type Pruned struct{ Logs, Usage, Calls, Daily, Sessions, Responses int64 }
+type Pruned struct{ Logs, Usage, Calls, Web, Daily, Sessions, Responses int64 }
 
 // pruneStep is how many rows one transaction removes at most, so that the writers behind it wait for milliseconds.
 const pruneStep = 2000
@@ -51,6 +53,8 @@ const (
 		AND (created_at < ? OR id <= (SELECT MAX(id) FROM usage_metrics) - ?)`
 	pruneCalls = `DELETE FROM attempts WHERE id IN (SELECT id FROM attempts ORDER BY id LIMIT ?)
 		AND (created_at < ? OR id <= (SELECT MAX(id) FROM attempts) - ?)`
+	pruneWeb = `DELETE FROM scraping_metrics WHERE id IN (SELECT id FROM scraping_metrics ORDER BY id LIMIT ?)
+		AND (created_at < ? OR id <= (SELECT MAX(id) FROM scraping_metrics) - ?)`
 	pruneDaily = `DELETE FROM daily_usage WHERE (day, provider, model, principal) IN (
 			SELECT day, provider, model, principal FROM daily_usage ORDER BY day, request_count, provider, model, principal LIMIT ?)
 		AND day < ?`
@@ -70,6 +74,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, now time.Time) (Pruned, 
 	}
 	if p.Calls, err = s.pruneSteps(ctx, pruneCalls, pruneStep, Time{now.Add(-r.Calls.Age)}, r.Calls.Rows); err != nil {
 		return p, fmt.Errorf("pruning upstream calls: %w", err)
+	}
+	if p.Web, err = s.pruneSteps(ctx, pruneWeb, pruneStep, Time{now.Add(-r.Web.Age)}, r.Web.Rows); err != nil {
+		return p, fmt.Errorf("pruning web fetches: %w", err)
 	}
 	if p.Daily, err = s.pruneDays(ctx, r.Daily, now); err != nil {
 		return p, fmt.Errorf("pruning daily sums: %w", err)

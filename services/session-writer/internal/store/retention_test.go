@@ -14,7 +14,7 @@ const day = 24 * time.Hour
 
 func generous() Retention {
 	l := Limit{Rows: 1 << 40, Age: 1000 * day}
-	return Retention{Logs: l, Usage: l, Calls: l, Daily: l}
+	return Retention{Logs: l, Usage: l, Calls: l, Web: l, Daily: l}
 }
 
 // fill stores n events and n requests, i days old and of one model each.

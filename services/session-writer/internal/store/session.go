@@ -320,7 +320,8 @@ func storedRole(role string) string {
 const (
 	partStepCost   = "step_cost"
 	partCompaction = "compaction"
-	partWebFetch   = "web_fetch"
+	partWebFetch   = string(contract.VisitFetch)
+	partWebSearch  = string(contract.VisitSearch)
 	partRetry      = "retry"
 )
 

@@ -19,8 +19,8 @@ const (
 		SUM(cost_nanos) / 1e9 AS cost
 		FROM daily_usage GROUP BY provider, model ORDER BY total DESC, count DESC, provider, model LIMIT ?`
 	healthQuery   = `SELECT provider, status, last_error, active_keys, failed_keys, updated_at FROM provider_health ORDER BY provider`
-	scrapingQuery = `SELECT COUNT(*) AS total, COALESCE(SUM(CASE WHEN status = 'success' THEN 1 ELSE 0 END), 0) AS hits,
-		COALESCE(SUM(CASE WHEN status = 'success' THEN 0 ELSE 1 END), 0) AS fails FROM scraping_metrics`
+	scrapingQuery = `SELECT COUNT(*) AS total, COALESCE(SUM(CASE WHEN status IN ('success', 'cache_hit') THEN 1 ELSE 0 END), 0) AS hits,
+		COALESCE(SUM(CASE WHEN status IN ('success', 'cache_hit') THEN 0 ELSE 1 END), 0) AS fails FROM scraping_metrics`
 	recentQuery = `SELECT url, query, status, chars_count, response_summary, latency_ms, created_at
 		FROM scraping_metrics ORDER BY id DESC LIMIT 20`
 )

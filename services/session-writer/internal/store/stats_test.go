@@ -35,8 +35,8 @@ func TestStatsShape(t *testing.T) {
 			if i%5 == 0 {
 				status = "error"
 			}
-			exec(t, s, `INSERT INTO scraping_metrics (url, query, status, chars_count, response_summary, latency_ms, created_at)
-				VALUES (?, 'q', ?, 100, 'text', 20, ?)`, fmt.Sprintf("https://site%d.example/", i), status, Time{at})
+			exec(t, s, `INSERT INTO scraping_metrics (request_id, delivery, ordinal, url, query, status, chars_count, response_summary, latency_ms, created_at)
+				VALUES (?, 1, 1, ?, 'q', ?, 100, 'text', 20, ?)`, fmt.Sprint("r", i), fmt.Sprintf("https://site%d.example/", i), status, Time{at})
 		}
 		stats := statsOf(t, s)
 		require.Len(t, stats.RecentScraping, 20)

@@ -49,7 +49,7 @@ func TestSchema(t *testing.T) {
 		t.Helper()
 		for _, table := range []string{
 			"sessions", "messages", "parts", "system_settings", "system_logs", "usage_metrics", "attempts", "provider_health", "daily_usage",
-			"web_content_cache", "scraping_metrics",
+			"scraping_metrics",
 		} {
 			require.Zero(t, countRows(t, s, table), table)
 		}

@@ -36,15 +36,25 @@ func (a *Answer) Append(dst []byte, c *answer.Chunk) []byte {
 		return append(dst, c.Raw...)
 	}
 	a.head.Learn(c)
-	if c.Data != nil && !c.Edited && !c.NullError && c.HasChoices && a.told.Model == "" {
+	sources := a.sources(c)
+	if c.Data != nil && !c.Edited && !c.NullError && c.HasChoices && a.told.Model == "" && sources == nil {
 		if c.Raw != nil && c.Of == "" {
 			return append(dst, c.Raw...)
 		}
 		return openai.AppendData(dst, c.Data)
 	}
-	w := writer{answer: a, chunk: c, dropUsage: len(a.told.Usage) > 0}
+	w := writer{answer: a, chunk: c, dropUsage: len(a.told.Usage) > 0, parts: sources}
 	a.body = w.append(a.body[:0])
 	return openai.AppendData(dst, a.body)
+}
+
+// sources gives what was read for the answer when c finishes it; once.
+func (a *Answer) sources(c *answer.Chunk) (parts []byte) {
+	if a.told.Sources == nil || len(c.Choices) == 0 || c.Choices[0].Finish == nil {
+		return nil
+	}
+	parts, a.told.Sources = a.told.Sources, nil
+	return parts
 }
 
 // End appends the usage, if it was asked for, and the end mark.
