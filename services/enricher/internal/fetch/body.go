@@ -31,15 +31,15 @@ func isText(contentType string) bool {
 }
 
 // readBody reads and unpacks the body of an answer. Both what comes and what becomes of it is at most MaxBody. idle is called when nothing came
-// for idleTimeout, and has to end the reading.
-func readBody(answer *http.Response, idle func()) ([]byte, error) {
+// for silence, and has to end the reading.
+func readBody(answer *http.Response, silence time.Duration, idle func()) ([]byte, error) {
 	if answer.ContentLength > MaxBody {
 		return nil, &Error{Kind: TooLarge}
 	}
-	timer := time.AfterFunc(idleTimeout, idle)
+	timer := time.AfterFunc(silence, idle)
 	defer timer.Stop()
 	// The limit of what comes holds for what unpacks to nothing, too.
-	packed := &limited{r: &watched{answer.Body, timer}, left: MaxBody}
+	packed := &limited{r: &watched{answer.Body, timer, silence}, left: MaxBody}
 	plain, err := unpack(answer.Header, packed)
 	if err != nil {
 		return nil, err
@@ -96,12 +96,13 @@ func (l *limited) Read(p []byte) (int, error) {
 
 // watched puts the end off with each piece that comes.
 type watched struct {
-	r     io.Reader
-	timer *time.Timer
+	r       io.Reader
+	timer   *time.Timer
+	silence time.Duration
 }
 
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
-	w.timer.Reset(idleTimeout)
+	w.timer.Reset(w.silence)
 	return n, err
 }

@@ -17,16 +17,17 @@ const (
 	maxRedirects = 5        // R-287
 	maxHeader    = 64 << 10 // bytes of the headers of an answer
 
-	totalTimeout  = 30 * time.Second // for a page, with all redirects and the wait for a place (R-251)
-	headerTimeout = 10 * time.Second // from the request to the headers of an answer
-	idleTimeout   = 10 * time.Second // between two pieces of a body
-	tlsTimeout    = 10 * time.Second
-
 	// The name says who asks, in the form that servers expect from machines.
 	userAgent = "Mozilla/5.0 (compatible; HydraLLM)"
 	accept    = "text/html,application/xhtml+xml,text/plain;q=0.9,application/pdf;q=0.8,application/json;q=0.8,*/*;q=0.1"
 	languages = "en,ko;q=0.9,*;q=0.5"
 )
+
+// limits of time (R-251, R-712).
+type limits struct {
+	total   time.Duration // for a page, with all redirects and the wait for a place
+	silence time.Duration // before the headers of an answer, between two pieces of a body, while TLS is agreed on
+}
 
 // Config of a fetcher. A zero value of a field stands for its default.
 type Config struct {
@@ -38,6 +39,7 @@ type Config struct {
 type Fetcher struct {
 	guard     *guard.Guard
 	transport *http.Transport
+	limits    limits
 	places    chan struct{}
 	hosts     hosts
 }
@@ -52,8 +54,13 @@ type Response struct {
 
 // New makes a fetcher all of whose connections are made by g.
 func New(g *guard.Guard, cfg Config) *Fetcher {
+	return newFetcher(g, cfg, limits{total: 30 * time.Second, silence: 10 * time.Second})
+}
+
+func newFetcher(g *guard.Guard, cfg Config, limits limits) *Fetcher {
 	return &Fetcher{
 		guard:  g,
+		limits: limits,
 		places: make(chan struct{}, cmp.Or(cfg.Concurrent, 24)),
 		hosts:  hosts{limit: cmp.Or(cfg.PerHost, 4), gates: map[string]*gate{}},
 		transport: &http.Transport{ // without Proxy: the environment has no say (R-287)
@@ -62,15 +69,15 @@ func New(g *guard.Guard, cfg Config) *Fetcher {
 			DisableCompression:     true, // bodies are unpacked here, within limits
 			ForceAttemptHTTP2:      true,
 			MaxResponseHeaderBytes: maxHeader,
-			ResponseHeaderTimeout:  headerTimeout,
-			TLSHandshakeTimeout:    tlsTimeout,
+			ResponseHeaderTimeout:  limits.silence,
+			TLSHandshakeTimeout:    limits.silence,
 		},
 	}
 }
 
 // Fetch reads the page at rawURL, following redirects, each of which is judged like the first address. An error is an *Error.
 func (f *Fetcher) Fetch(ctx context.Context, rawURL string) (*Response, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, totalTimeout, errTotal)
+	ctx, cancel := context.WithTimeoutCause(ctx, f.limits.total, errTotal)
 	defer cancel()
 	var seen []string
 	for next := rawURL; len(seen) <= maxRedirects; {
@@ -134,7 +141,7 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (page *Response, location
 	if kind != "" && !isText(kind) {
 		return nil, "", &Error{Kind: Type}
 	}
-	body, err := readBody(answer, func() { cancel(errIdle) })
+	body, err := readBody(answer, f.limits.silence, func() { cancel(errIdle) })
 	if err != nil {
 		return nil, "", classify(ctx, err)
 	}

@@ -32,7 +32,7 @@ func fault(t *testing.T, err error, want fetch.Kind) {
 
 // local makes a fetcher that may read localhost.
 func local() *fetch.Fetcher {
-	return fetch.New(guard.New(guard.Config{AllowHosts: []string{"localhost"}}), fetch.Config{})
+	return fetch.NewPatient(guard.New(guard.Config{AllowHosts: []string{"localhost"}}), fetch.Config{})
 }
 
 // serve starts a server and returns its address by name.

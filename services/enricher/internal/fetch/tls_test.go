@@ -49,7 +49,7 @@ func TestTLS(t *testing.T) {
 	server.EnableHTTP2 = true
 	server.StartTLS()
 	defer server.Close()
-	f := fetch.New(guard.New(guard.Config{AllowHosts: []string{"127.0.0.1", "localhost"}}), fetch.Config{})
+	f := fetch.NewPatient(guard.New(guard.Config{AllowHosts: []string{"127.0.0.1", "localhost"}}), fetch.Config{})
 	f.Trust(server.Certificate())
 
 	for path, want := range map[string]string{"/page": "HTTP/2.0", "/to-page": "HTTP/2.0", "/to-plain": guardtest.PageText, "/packed": guardtest.PageText} {

@@ -26,21 +26,24 @@ import (
 )
 
 const (
-	user = "browser"
-
+	user           = "browser"
 	maxConnections = 256      // of the browser; more wait
 	maxHeader      = 64 << 10 // bytes of the headers of a request or an answer
-	maxDown        = 32 << 20 // bytes from the network, in one answer or one tunnel
-	maxUp          = 1 << 20  // bytes to the network, in one request or one tunnel
-	idleLimit      = 30 * time.Second
-	lifeLimit      = 2 * time.Minute // of a request or a tunnel
-	headerLimit    = 15 * time.Second
 )
+
+// limits of what passes.
+type limits struct {
+	down, up   int           // bytes from and to the network, in one exchange or tunnel
+	idle, life time.Duration // of a connection without bytes; of an exchange or tunnel
+}
+
+var usual = limits{down: 32 << 20, up: 1 << 20, idle: 30 * time.Second, life: 2 * time.Minute}
 
 // Proxy runs from Start to Stop.
 type Proxy struct {
 	guard    *guard.Guard
 	log      *slog.Logger
+	limits   limits
 	password string
 	expected []byte // the header with the credentials
 
@@ -59,20 +62,24 @@ type Proxy struct {
 // Start begins to listen on a free port of 127.0.0.1, with credentials of its own. The values of ctx are those of its requests; its end is not
 // theirs. The caller stops it.
 func Start(ctx context.Context, g *guard.Guard, logger *slog.Logger) (*Proxy, error) {
+	return start(ctx, g, logger, usual)
+}
+
+func start(ctx context.Context, g *guard.Guard, logger *slog.Logger, limits limits) (*Proxy, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listening for the browser: %w", err)
 	}
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	p := &Proxy{guard: g, log: logger, password: rand.Text(), listener: listener, cancel: cancel}
+	p := &Proxy{guard: g, log: logger, limits: limits, password: rand.Text(), listener: listener, cancel: cancel}
 	p.expected = []byte("Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+p.password)))
 	p.transport = &http.Transport{
 		DialContext:            g.DialContext,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    6,
-		IdleConnTimeout:        idleLimit,
-		ResponseHeaderTimeout:  idleLimit,
+		IdleConnTimeout:        limits.idle,
+		ResponseHeaderTimeout:  limits.idle,
 		MaxResponseHeaderBytes: maxHeader,
 	}
 	quiet := log.New(io.Discard, "", 0) // what goes wrong on the way to a page is nothing for a log
@@ -82,7 +89,7 @@ func Start(ctx context.Context, g *guard.Guard, logger *slog.Logger) (*Proxy, er
 		FlushInterval: -1,
 		ErrorLog:      quiet,
 		ModifyResponse: func(answer *http.Response) error {
-			answer.Body = &limitedBody{answer.Body, maxDown}
+			answer.Body = &limitedBody{answer.Body, limits.down}
 			return nil
 		},
 		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) { p.refuse(w, r, err) },
@@ -90,10 +97,10 @@ func Start(ctx context.Context, g *guard.Guard, logger *slog.Logger) (*Proxy, er
 	p.server = &http.Server{
 		Handler:           p,
 		BaseContext:       func(net.Listener) context.Context { return running },
-		ReadHeaderTimeout: headerLimit,
-		ReadTimeout:       lifeLimit,
-		WriteTimeout:      lifeLimit,
-		IdleTimeout:       idleLimit,
+		ReadHeaderTimeout: limits.idle,
+		ReadTimeout:       limits.life,
+		WriteTimeout:      limits.life,
+		IdleTimeout:       limits.idle,
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog:          quiet,
 
@@ -148,7 +155,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusProxyAuthRequired)
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), lifeLimit)
+	ctx, cancel := context.WithTimeout(r.Context(), p.limits.life)
 	defer cancel()
 	r = r.WithContext(ctx)
 	switch {
@@ -157,7 +164,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.URL.Scheme != "http" || r.URL.Host == "" || r.URL.User != nil || r.Header.Get("Upgrade") != "":
 		p.refuse(w, r, guard.ErrBlocked)
 	default:
-		r.Body = http.MaxBytesReader(w, r.Body, maxUp)
+		r.Body = http.MaxBytesReader(w, r.Body, int64(p.limits.up))
 		p.forward.ServeHTTP(w, r)
 	}
 }

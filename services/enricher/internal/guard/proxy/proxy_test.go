@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { leaktest.Main(m) }
 
 func start(t *testing.T, g *guard.Guard) *proxy.Proxy {
 	t.Helper()
-	p, err := proxy.Start(t.Context(), g, slog.New(slog.DiscardHandler))
+	p, err := proxy.StartSmall(t.Context(), g, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, p.Stop(context.Background())) })
 	return p
@@ -262,7 +262,7 @@ func TestSmuggling(t *testing.T) {
 func TestAnswersAreBounded(t *testing.T) {
 	t.Parallel()
 	handler := http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-		block := make([]byte, 1<<20)
+		block := make([]byte, 64<<10)
 		for {
 			if _, err := rw.Write(block); err != nil {
 				return
@@ -278,7 +278,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	for _, server := range []*httptest.Server{plain, secure} {
 		_, body, err := get(t, c, server.URL)
 		require.Error(t, err)
-		require.LessOrEqual(t, len(body), 32<<20)
+		require.LessOrEqual(t, len(body), proxy.MaxDown)
 	}
 }
 
@@ -299,7 +299,7 @@ func TestUploadsAreBounded(t *testing.T) {
 	_, _, _ = ask(t, c, http.MethodPost, server.URL, io.LimitReader(zeros{}, 64<<20)) // the client sees an error, or a refusal that came first
 	u := <-got
 	require.Error(t, u.err)
-	require.LessOrEqual(t, u.size, int64(1<<20))
+	require.LessOrEqual(t, u.size, int64(proxy.MaxUp))
 }
 
 type zeros struct{}
@@ -333,7 +333,7 @@ func TestStop(t *testing.T) {
 	plain, secure := httptest.NewServer(hang), httptest.NewTLSServer(hang)
 	defer plain.Close()
 	defer secure.Close()
-	p, err := proxy.Start(t.Context(), guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), slog.New(slog.DiscardHandler))
+	p, err := proxy.StartSmall(t.Context(), guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), slog.New(slog.DiscardHandler))
 	require.NoError(t, err)
 	c := client(t, p)
 	ended := make(chan error, 2)

@@ -36,16 +36,16 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(local, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	relay(r.Context(), local, buffered.Reader, remote)
+	relay(r.Context(), p.limits, local, buffered.Reader, remote)
 }
 
 // relay carries bytes both ways until one side ends, is silent for long, sends too much, or ctx ends. fromLocal has what was read of local ahead.
 // Both connections are closed then.
-func relay(ctx context.Context, local net.Conn, fromLocal *bufio.Reader, remote net.Conn) {
+func relay(ctx context.Context, l limits, local net.Conn, fromLocal *bufio.Reader, remote net.Conn) {
 	closeBoth := func() { _ = local.Close(); _ = remote.Close() }
 	defer context.AfterFunc(ctx, closeBoth)()
-	up := &metered{r: fromLocal, left: maxUp, conns: [2]net.Conn{local, remote}}
-	down := &metered{r: remote, left: maxDown, conns: [2]net.Conn{local, remote}}
+	up := &metered{r: fromLocal, left: l.up, idle: l.idle, conns: [2]net.Conn{local, remote}}
+	down := &metered{r: remote, left: l.down, idle: l.idle, conns: [2]net.Conn{local, remote}}
 	var both sync.WaitGroup
 	both.Go(func() {
 		defer closeBoth()
@@ -72,12 +72,13 @@ func checkTLS(r *bufio.Reader) error {
 type metered struct {
 	r     io.Reader
 	left  int
+	idle  time.Duration
 	conns [2]net.Conn
 }
 
 func (m *metered) alive() {
 	for _, c := range m.conns {
-		_ = c.SetDeadline(time.Now().Add(idleLimit))
+		_ = c.SetDeadline(time.Now().Add(m.idle))
 	}
 }
 

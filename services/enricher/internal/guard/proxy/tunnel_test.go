@@ -17,7 +17,7 @@ func pair(ctx context.Context) (browser, host net.Conn, ended chan struct{}) {
 	browser, local := net.Pipe()
 	remote, host := net.Pipe()
 	ended = make(chan struct{})
-	go func() { defer close(ended); relay(ctx, local, bufio.NewReader(local), remote) }()
+	go func() { defer close(ended); relay(ctx, usual, local, bufio.NewReader(local), remote) }()
 	return browser, host, ended
 }
 
@@ -35,7 +35,7 @@ func TestTunnelLimits(t *testing.T) {
 		use  func(t *testing.T, browser, host net.Conn)
 		took time.Duration
 	}{
-		"the browser says nothing": {func(*testing.T, net.Conn, net.Conn) {}, idleLimit},
+		"the browser says nothing": {func(*testing.T, net.Conn, net.Conn) {}, usual.idle},
 		"both fall silent": {func(t *testing.T, browser, host net.Conn) {
 			t.Helper()
 			require.NoError(t, speak(browser, hello))
@@ -43,7 +43,7 @@ func TestTunnelLimits(t *testing.T) {
 			<-time.After(20 * time.Second)
 			require.NoError(t, speak(host, hello))
 			hear(t, browser)
-		}, 20*time.Second + idleLimit},
+		}, 20*time.Second + usual.idle},
 		"one of them speaks": {func(t *testing.T, browser, host net.Conn) {
 			t.Helper()
 			require.NoError(t, speak(browser, hello))
@@ -62,7 +62,7 @@ func TestTunnelLimits(t *testing.T) {
 			for speak(host, block) == nil {
 				sent += len(block)
 			}
-			require.InDelta(t, maxDown, sent, 64<<10)
+			require.InDelta(t, usual.down, sent, 64<<10)
 		}, 0},
 		"too much is sent": {func(t *testing.T, browser, host net.Conn) {
 			t.Helper()
@@ -72,7 +72,7 @@ func TestTunnelLimits(t *testing.T) {
 			for speak(browser, block) == nil {
 				sent += len(block)
 			}
-			require.InDelta(t, maxUp, sent, 64<<10)
+			require.InDelta(t, usual.up, sent, 64<<10)
 		}, 0},
 		"the host leaves":    {func(_ *testing.T, _, host net.Conn) { _ = host.Close() }, 0},
 		"the browser leaves": {func(_ *testing.T, browser, _ net.Conn) { _ = browser.Close() }, 0},
@@ -80,7 +80,7 @@ func TestTunnelLimits(t *testing.T) {
 	}
 	for name, tt := range tests {
 		synctest.Test(t, func(t *testing.T) {
-			ctx, cancel := context.WithTimeout(t.Context(), lifeLimit)
+			ctx, cancel := context.WithTimeout(t.Context(), usual.life)
 			defer cancel()
 			browser, host, ended := pair(ctx)
 			began := time.Now()
