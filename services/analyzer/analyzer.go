@@ -22,13 +22,15 @@ import (
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
+	"hydrallm/shared/settings"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
 )
 
 // Config is what an analyzer needs to know.
 type Config struct {
-	Gateway *config.Config // models, providers, routing
+	Gateway  *config.Config // models, providers, routing
+	Settings *settings.View // the same as it is now; nil = it does not change
 }
 
 const (
@@ -45,13 +47,27 @@ const (
 type Analyzer struct {
 	*lifecycle.Switch[run]
 
-	bus      *bus.Bus
-	log      *slog.Logger
-	metrics  *metrics
-	router   *routing.Router
-	pipeline map[string]bool                   // configured models that get text from the web unasked (C-03)
-	assumed  map[string]contract.ProviderState // until dispatchers speak
-	turn     atomic.Uint64                     // of the fast providers
+	bus     *bus.Bus
+	log     *slog.Logger
+	metrics *metrics
+	rules   atomic.Pointer[rules]
+	assumed map[string]contract.ProviderState // until dispatchers speak
+	turn    atomic.Uint64                     // of the fast providers
+}
+
+// rules are what a configuration says of decisions. They are never changed.
+type rules struct {
+	*routing.Router
+
+	pipeline map[string]bool // configured models that get text from the web unasked (C-03)
+}
+
+func newRules(c *config.Config) *rules {
+	r := &rules{Router: routing.New(c), pipeline: map[string]bool{}}
+	for _, m := range c.Models {
+		r.pipeline[m.Name] = m.Pipeline
+	}
+	return r
 }
 
 // run is what exists between Start and Stop.
@@ -69,20 +85,20 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Settings == nil {
+		cfg.Settings = settings.New(cfg.Gateway, log)
+	}
 	a := &Analyzer{
-		bus: b, log: log, metrics: m, router: routing.New(cfg.Gateway), assumed: dispatcherhealth.Assume(cfg.Gateway.Providers),
-		pipeline: map[string]bool{},
+		bus: b, log: log, metrics: m, assumed: dispatcherhealth.Assume(cfg.Gateway.Providers),
 	}
-	for _, model := range cfg.Gateway.Models {
-		a.pipeline[model.Name] = model.Pipeline
-	}
+	cfg.Settings.OnChange(func(now *config.Config) { a.rules.Store(newRules(now)) })
 	a.Switch = lifecycle.NewSwitch(a.begin, a.end)
 	return a, nil
 }
 
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {
-	return New(Config{Gateway: p.Config}, p.Bus, p.Log, p.Metrics)
+	return New(Config{Gateway: p.Config, Settings: p.Settings}, p.Bus, p.Log, p.Metrics)
 }
 
 func (a *Analyzer) begin(ctx context.Context, r *run) (err error) {
@@ -134,7 +150,7 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 		return refusal(f.Kind), w.Discard(ctx)
 	}
 	w.Request.Decision = &decision
-	if decision.Configured && !r.analyzer.pipeline[decision.Model] && !w.Request.Web.Asked() { // an alias of a configured model, which is transparent
+	if decision.Configured && !r.analyzer.rules.Load().pipeline[decision.Model] && !w.Request.Web.Asked() { // an alias of a configured model, which is transparent
 		w.Request.Slip = w.Request.Slip.Skip(contract.StageAnalyzed)
 	}
 	if err := w.Forward(ctx, nil); err != nil {
@@ -148,7 +164,7 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 // decide makes the decision from what the ingress found in the request.
 func (r *run) decide(req *contract.Request) (contract.Decision, error) {
 	q := routing.Question{Operation: req.Operation, Model: req.Model, Tokens: req.Traits.Tokens, Needs: req.Traits.Needs(), Search: req.Web.Search}
-	return r.analyzer.router.Decide(q, routing.State{Providers: r.health.Providers(), Book: r.modelIndex.Book()}, &r.analyzer.turn)
+	return r.analyzer.rules.Load().Decide(q, routing.State{Providers: r.health.Providers(), Book: r.modelIndex.Book()}, &r.analyzer.turn)
 }
 
 // record counts a decision and tells it to the session writer and, unless the model is one of the configuration, in the log. It does not wait.

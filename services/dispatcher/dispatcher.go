@@ -24,6 +24,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/settings"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
 )
@@ -32,8 +33,10 @@ import (
 type Config struct {
 	ID      string         // unique among dispatchers that run at the same time; one NATS subject token
 	Gateway *config.Config // providers, upstreams, models, resilience
-	Version string
-	Alone   bool // the only dispatcher: slots and dialogues need no shared store
+
+	Settings *settings.View // the same as it is now; nil = it does not change
+	Version  string
+	Alone    bool // the only dispatcher: slots and dialogues need no shared store
 
 	// Environ is the environment of programs that take the place of a local agent's server when that can't be reached, such as os.Environ().
 	// nil: no program is run.
@@ -64,6 +67,7 @@ type Dispatcher struct {
 	dialects   *dialects
 	planner    *plan.Planner
 	exec       *execute.Executor // but for what each run adds
+	front      atomic.Pointer[systemcontext.Context]
 	tokens     *tokenMetrics
 	news       chan news
 	modelIndex atomic.Pointer[modelindex.Copy] // nil while the service is stopped
@@ -71,6 +75,9 @@ type Dispatcher struct {
 
 // New checks the configuration. Nothing runs before Start.
 func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Dispatcher, error) {
+	if cfg.Settings == nil {
+		cfg.Settings = settings.New(cfg.Gateway, log)
+	}
 	d := &Dispatcher{cfg: cfg, bus: b, log: log, news: make(chan news, newsQueue)}
 	d.Switch = lifecycle.NewSwitch(d.begin, d.end)
 	if err := reg.Register(newSlotMetrics(d.cfg.Gateway, d.slots)); err != nil {
@@ -96,10 +103,20 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.secrets = newSecrets(cfg.Gateway)
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
-	d.exec.Turns, d.exec.Responses, d.exec.Front = turns{b}, storedResponses{b}, systemcontext.New(cfg.Gateway).Message
+	d.exec.Turns, d.exec.Responses = turns{b}, storedResponses{b}
+	d.exec.Front = func(r *contract.Request, at time.Time) []byte { return d.front.Load().Message(r, at) }
+	cfg.Settings.OnChange(d.use)
 	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
 	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))
 	return d, nil
+}
+
+// use has requests go as the configuration says now.
+func (d *Dispatcher) use(now *config.Config) {
+	d.front.Store(systemcontext.New(now))
+	if err := d.planner.Use(now, d.keys); err != nil {
+		d.log.Error("taking over settings", slog.Any("error", err))
+	}
 }
 
 // models is what discovery knows now.

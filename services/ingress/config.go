@@ -3,6 +3,7 @@ package ingress
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,6 +16,7 @@ import (
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
 	"hydrallm/shared/seal"
+	"hydrallm/shared/settings"
 	"hydrallm/shared/topology"
 )
 
@@ -47,6 +49,7 @@ type Config struct {
 	Automatic    []string         // ids of those that automatic routing may ask; none = it does not work, and is not listed
 	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
 	Stores       bool             // responses may be stored; it needs the stage session
+	Settings     *settings.View   // the configuration as it is now; nil = the default one, which does not change
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
 }
@@ -67,6 +70,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Lifetime == 0 {
 		c.Lifetime = defaultLifetime
+	}
+	if c.Settings == nil {
+		c.Settings = settings.New(&config.Config{}, slog.New(slog.DiscardHandler))
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
@@ -138,7 +144,7 @@ func FromGateway(g *config.Config) Config {
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {
 	c := FromGateway(p.Config)
-	c.ID, c.Version = p.ID, p.Version
+	c.ID, c.Version, c.Settings = p.ID, p.Version, p.Settings
 	c.Gatherer, _ = p.Metrics.(prometheus.Gatherer)
 	return New(c, p.Bus, p.Log, p.Metrics)
 }

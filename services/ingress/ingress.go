@@ -21,6 +21,7 @@ import (
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/config"
 	"hydrallm/shared/decisionlog"
 	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/lifecycle"
@@ -59,11 +60,15 @@ type run struct {
 
 // New makes an ingress that has not started. It registers its metrics with reg and keeps b, which the caller owns and closes after Stop.
 func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*Ingress, error) {
+	configured := cfg.Settings != nil
 	cfg.setDefaults()
 	if err := cfg.Validate(); err != nil {
 		return nil, fmt.Errorf("checking the configuration of the ingress: %w", err)
 	}
 	i := &Ingress{cfg: cfg, bus: b, log: log, models: modellist.New(cfg.Models, cfg.Providers, cfg.Automatic, time.Now())}
+	if configured {
+		cfg.Settings.OnChange(func(now *config.Config) { i.models.Choose(now.Automatic(), now.Server.Enabled) })
+	}
 	i.table = pending.NewTable(cfg.limits(), b, log, func(err error) { i.metrics.Failed(err) })
 	var err error
 	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {
@@ -115,8 +120,8 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
 		Admin: admin, Configured: configured, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
-		Queries: func() context.Context { return questions },
-		Seal:    i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
+		Settings: i.cfg.Settings, Queries: func() context.Context { return questions },
+		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
 }
 

@@ -11,11 +11,11 @@ import (
 const pruneEvery = 24 * time.Hour
 
 // keepPruned holds the tables within their bounds, at once and then every day, until ctx ends.
-func keepPruned(ctx context.Context, db *store.Store, r store.Retention, log *slog.Logger, m *metrics) {
+func keepPruned(ctx context.Context, db *store.Store, retention func() store.Retention, log *slog.Logger, m *metrics) {
 	ticker := time.NewTicker(pruneEvery)
 	defer ticker.Stop()
 	for {
-		prune(ctx, db, r, log, m)
+		prune(ctx, db, retention(), log, m)
 		select {
 		case <-ctx.Done():
 			return

@@ -46,7 +46,7 @@ func TestPruningRunsDaily(t *testing.T) {
 		r.Logs.Age = 24 * time.Hour
 		ctx, cancel := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
-		wg.Go(func() { keepPruned(ctx, db, r, slog.New(slog.DiscardHandler), m) })
+		wg.Go(func() { keepPruned(ctx, db, func() store.Retention { return r }, slog.New(slog.DiscardHandler), m) })
 		require.Equal(t, []string{"second"}, left(), "at the start")
 
 		<-time.After(23 * time.Hour)

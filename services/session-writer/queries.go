@@ -13,7 +13,7 @@ import (
 const defaultRows = 50
 
 // handlers answers questions. While the database can't be had they say so.
-func handlers(cfg Config, s *sessions, r *stored, d *database) query.Handlers {
+func handlers(cfg Config, s *sessions, r *stored, m *mirror, d *database) query.Handlers {
 	h, db := query.Handlers{}, s.store
 	query.GetStats.Handle(h, func(ctx context.Context, _ query.None) (query.Stats, error) { return db.Stats(ctx) })
 	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) {
@@ -38,11 +38,12 @@ func handlers(cfg Config, s *sessions, r *stored, d *database) query.Handlers {
 	})
 	query.CleanSessions.Handle(h, func(ctx context.Context, q query.Cleanup) (query.Cleaned, error) {
 		if q.Days == 0 {
-			q.Days = cfg.RetentionDays
+			q.Days, _ = cfg.kept()
 		}
 		n, err := db.CleanSessions(ctx, time.Now().Add(-time.Duration(min(max(q.Days, 1), maxDays))*day), 0)
 		return query.Cleaned{Status: query.Success, Deleted: n}, err
 	})
+	query.PutSettings.Handle(h, m.put)
 	s.handle(h)
 	r.handle(h)
 	for name, handle := range h {

@@ -23,13 +23,13 @@ import (
 type stored struct {
 	store *store.Store
 	facts facts
-	life  time.Duration // of a response
-	most  int           // bytes that a request inherits
+	life  func() time.Duration // of a response
+	most  int                  // bytes that a request inherits
 }
 
 // record stores responses.
 func (s *stored) record(ctx context.Context, list []contract.StoredResponse) (int, error) {
-	return s.store.RecordResponses(ctx, list, s.life)
+	return s.store.RecordResponses(ctx, list, s.life())
 }
 
 // catchUp stores a response whose fact may not be stored yet.

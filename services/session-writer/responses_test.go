@@ -158,7 +158,7 @@ func TestTooLongChain(t *testing.T) {
 	db, err := store.Open(t.Context(), sqliteAddress(t))
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
-	s := &stored{store: db, facts: bustest.Start(t), life: day, most: 5000}
+	s := &stored{store: db, facts: bustest.Start(t), life: func() time.Duration { return day }, most: 5000}
 	previous := ""
 	for _, id := range []string{"resp_a", "resp_b", "resp_c", "resp_d", "resp_e"} {
 		_, err := s.record(t.Context(), []contract.StoredResponse{{

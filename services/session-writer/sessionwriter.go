@@ -24,6 +24,8 @@ import (
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/query"
+	"hydrallm/shared/settings"
+	"hydrallm/shared/subject"
 	"hydrallm/shared/topology"
 )
 
@@ -35,8 +37,9 @@ type Config struct {
 	MaxBatch int           // most facts stored together; 0 = 64
 	MaxWait  time.Duration // longest wait to fill a batch; 0 = 100ms
 
-	RetentionDays int // sessions that were not used for so long are removed; 0 = never
-	MaxSessions   int // of more than this, those that were not used for longest are removed; 0 = no limit
+	RetentionDays int            // sessions that were not used for so long are removed; 0 = never
+	MaxSessions   int            // of more than this, those that were not used for longest are removed; 0 = no limit
+	Settings      *settings.View // has both as they are now; nil = they do not change
 
 	CompactThreshold int    // estimated tokens of a session from which on its older messages are summarised; 0 = never
 	RecentWindow     int    // newest messages that are not; 0 = 1
@@ -105,7 +108,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 func Build(p process.Parts) (lifecycle.Service, error) {
 	c := p.Config.Sessions
 	return New(Config{
-		ID: p.ID, Version: p.Version, Database: c.Database.Reveal(), RetentionDays: c.RetentionDays, MaxSessions: c.MaxSessions,
+		ID: p.ID, Version: p.Version, Database: c.Database.Reveal(), Settings: p.Settings,
 		CompactThreshold: c.CompactThreshold, RecentWindow: c.RecentWindow, Compressor: c.Compressor, CompressorURL: c.CompressorURL,
 		CompressorModel: c.CompressorModel, Configured: slices.ContainsFunc(p.Config.Models, func(m config.Model) bool { return m.Name == c.CompressorModel }),
 	}, p.Bus, p.Log, p.Metrics)
@@ -124,7 +127,7 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	all := &sessions{store: db, facts: s.bus, log: s.log}
-	kept := &stored{store: db, facts: s.bus, life: s.cfg.responseLife(), most: maxInherited}
+	kept := &stored{store: db, facts: s.bus, life: s.cfg.responseLife, most: maxInherited}
 	summaries, texts, err := s.compressors(r)
 	if err != nil {
 		return err
@@ -138,7 +141,11 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept, r.database)}
+	changed := &mirror{store: db, log: s.log}
+	if changed.bucket, err = s.bus.Bucket(ctx, subject.SettingsBucket); err != nil {
+		return err
+	}
+	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept, changed, r.database)}
 	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}
@@ -148,7 +155,8 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	}
 	r.wg.Go(func() {
 		r.database.keep(work, ready, func() {
-			r.wg.Go(func() { keepPruned(work, db, s.cfg.retention(), s.log, s.metrics) })
+			r.wg.Go(func() { keepPruned(work, db, s.cfg.retention, s.log, s.metrics) })
+			r.wg.Go(func() { changed.keep(work) })
 			r.wg.Go(func() { keepSettled(work, db, s.log, s.metrics) })
 			optimizer.ConsiderAll(work)
 		})
@@ -182,16 +190,27 @@ func (s *Service) compressorFailed(ctx context.Context, err error) {
 // retention says how much is kept.
 func (c Config) retention() store.Retention {
 	r := store.DefaultRetention
-	r.Sessions = store.SessionLimit{Age: time.Duration(c.RetentionDays) * day, Count: c.MaxSessions}
+	days, sessions := c.kept()
+	r.Sessions = store.SessionLimit{Age: time.Duration(days) * day, Count: sessions}
 	return r
+}
+
+// kept is how long sessions are kept that nobody uses, in days, and how many.
+func (c Config) kept() (days, sessions int) {
+	if c.Settings == nil {
+		return c.RetentionDays, c.MaxSessions
+	}
+	s := c.Settings.Config().Sessions
+	return s.RetentionDays, s.MaxSessions
 }
 
 // responseLife is how long a stored response is kept.
 func (c Config) responseLife() time.Duration {
-	if c.RetentionDays == 0 {
+	days, _ := c.kept()
+	if days == 0 {
 		return defaultResponseLife
 	}
-	return time.Duration(c.RetentionDays) * day
+	return time.Duration(days) * day
 }
 
 // defaultResponseLife is that of OpenAI.

@@ -27,7 +27,8 @@ type Config struct {
 	providerAt map[string]int // positions in the lists
 	upstreamAt map[string]int
 	modelAt    map[string]int
-	bare       bool // the environment names no provider
+	origins    map[string]Origin // of live settings with other values than the default, by path
+	bare       bool              // the environment names no provider
 }
 
 // Provider gives a provider by id.

@@ -54,7 +54,7 @@ func TestDefaults(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, warnings)
 	require.Equal(t, config.Server{
-		Host: "0.0.0.0", Port: 8100, MaxBodyBytes: 33554432, ClientKeys: []config.Secret{}, CORSOrigins: []string{},
+		Host: "0.0.0.0", Port: 8100, MaxBodyBytes: 33554432, ClientKeys: []config.Secret{}, CORSOrigins: []string{}, Enabled: []string{},
 		QueueTimeout: 30 * time.Second, Lifetime: time.Hour, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Locale: "en",
 	}, c.Server)
 	require.Equal(t, config.Routing{
@@ -151,7 +151,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 	require.Equal(t, config.Server{
 		Host: "::1", Port: 1, MaxBodyBytes: 2, ClientKeys: []config.Secret{"k1", "k2"}, AdminKey: "adm", Debug: true,
 		CORSOrigins: []string{"https://app.example:8443"}, QueueTimeout: 3 * time.Second, Lifetime: 2 * time.Hour, PingAfter: 7 * time.Second,
-		StopPause: 2 * time.Second, DrainTimeout: 4 * time.Second, MaxConns: 5, ToolInstall: true, Locale: "ko",
+		StopPause: 2 * time.Second, DrainTimeout: 4 * time.Second, MaxConns: 5, ToolInstall: true, Locale: "ko", Enabled: []string{},
 	}, c.Server)
 	require.Equal(t, "[::1]:1", c.Server.Bind())
 	require.Equal(t, 6*time.Second, c.Server.StopLimit())

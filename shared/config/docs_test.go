@@ -47,7 +47,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	require.Len(t, warnings, 1+strings.Count(text, "# no effect yet"))
-	require.Equal(t, sound(t, ""), c)
+	require.Equal(t, stored(t, sound(t, "")), stored(t, c), "but for where the values come from")
 }
 
 // The examples are sound, without a warning.

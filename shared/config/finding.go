@@ -51,12 +51,15 @@ const maxFindings = 200
 // findings collects what is found in one file.
 type findings struct {
 	file     string
-	lines    map[string]int // of every key that was read, by path
+	lines    map[string]int    // of every key that was read, by path
+	sources  map[string]Origin // of those values
 	errors   findingList
 	warnings findingList
 }
 
-func newFindings(file string) *findings { return &findings{file: file, lines: map[string]int{}} }
+func newFindings(file string) *findings {
+	return &findings{file: file, lines: map[string]int{}, sources: map[string]Origin{}}
+}
 
 func (f *findings) fail(path, format string, args ...any) {
 	f.failAt(f.line(path), path, format, args...)

@@ -212,7 +212,7 @@ var warningCases = map[string]struct {
 	"unknown upstream":        {strings.Replace(one, "[a1]", "[nowhere, a1]", 1), []string{`4: models[0].upstreams[0]: there is no upstream "nowhere", ignored`}},
 	"model without any":       {"models: [{name: m, upstreams: [nowhere]}]", []string{`1: models[0].upstreams[0]: there is no upstream "nowhere", ignored`, `1: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`}},
 	"the same upstream twice": {strings.Replace(one, "[a1]", "[a1, a1]", 1), []string{`4: models[0].upstreams[1]: upstream "a1" again, ignored`}},
-	"unknown field":           {"log: {colour: blue}", []string{"1: log.colour: unknown field, ignored (known: file, format, level)"}},
+	"unknown field":           {"log: {colour: blue}", []string{"1: log.colour: unknown field, ignored (known: communication, file, format, level)"}},
 	"field without a name":    {one + `"": {}`, []string{`5: "": unknown field, ignored (known: log, models, nats, providers, resilience, routing, server, sessions, telemetry, upstreams, web)`}},
 	"unknown field, misspelt": {
 		"server:\n  host: localhost\n  prot: 1\n  max_bodybytes: 2\nserverr: {}\nproviders: [{id: groq, key: k, modell: x, default_models: {fre: x}}]",

@@ -55,7 +55,7 @@ func list(p *[]string) kind {
 
 // listOf is a list of what read gives. Blanks and repetitions are ignored.
 func listOf[T ~string](p *[]T, name string, read func(node) (T, bool)) kind {
-	return kind{name: name, expands: true, read: func(n node) {
+	return kind{name: name, expands: true, at: p, read: func(n node) {
 		out, seen := []T{}, map[T]bool{}
 		n.words(func(item node) {
 			v, ok := read(item)

@@ -111,6 +111,7 @@ func (doc *document) finish() (*Config, []Finding, error) {
 	if err != nil {
 		return nil, warnings, err
 	}
+	c.origins = doc.sources
 	return c, warnings, nil
 }
 

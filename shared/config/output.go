@@ -7,6 +7,8 @@ type Log struct {
 	Level  string // debug | info | warn | error
 	Format string // text | json
 	File   string // also written there, with rotation; "" = only standard output
+
+	Communication bool // what goes to providers and comes back is kept for the admin, without texts (R-334)
 }
 
 func (l *Log) settings() []setting {
@@ -21,6 +23,8 @@ func (l *Log) settings() []setting {
 	return []setting{
 		key("level", level, "info", "what is logged; `server.debug` makes it `debug`").env("LOG_LEVEL").live(),
 		key("format", oneOf(&l.Format, "text", "json"), "text", "form of the lines"),
+		key("communication", boolean(&l.Communication), "false", "each dispatcher keeps its last 500 calls for `/v1/admin/comm-logs`: models, counts and ends, "+
+			"no texts").env("DEBUG_COMM_LOG").live(),
 		key("file", path(&l.File), "", "also write there, in up to six files of 10 MB; empty for standard output only"),
 	}
 }

@@ -15,7 +15,7 @@ func (e Environment) quickStart() (*Config, []Finding, error) {
 	doc := newDocument(FromEnvironment, e.Dir, r.findings)
 	doc.Server.Port = portWithoutFile
 	doc.readDataDir(r)
-	r.readVariables(doc.settings(), false)
+	r.readVariables("", doc.settings(), false)
 	doc.applyServer(r)
 	doc.bare = true
 	for _, id := range presetIDs() {
@@ -28,16 +28,17 @@ func (e Environment) quickStart() (*Config, []Finding, error) {
 }
 
 // readVariables takes the variables of all settings that have one. idle says that nothing reads these settings yet.
-func (r *reader) readVariables(all []setting, idle bool) {
+func (r *reader) readVariables(below string, all []setting, idle bool) {
 	for _, s := range all {
 		idle := idle || s.isIdle
 		if !s.kind.list {
-			r.readVariables(s.kind.fields, idle)
+			r.readVariables(join(below, s.key), s.kind.fields, idle)
 		}
 		if n, ok := r.variable(s.variable); ok {
 			if idle {
 				n.warn(noEffect)
 			}
+			r.sources[join(below, s.key)] = FromVariable
 			s.fromText(n)
 		}
 	}

@@ -72,11 +72,7 @@ func (c *Config) Automatic() []string {
 // resolveRouting lets all providers take part in automatic routing when nobody says which, and warns of names in the file that lead
 // nowhere.
 func (doc *document) resolveRouting() {
-	if len(doc.Routing.Priority) == 0 {
-		for _, p := range doc.Providers {
-			doc.Routing.Priority = append(doc.Routing.Priority, p.ID)
-		}
-	}
+	doc.everybody()
 	if len(doc.Providers) > 0 && len(doc.Automatic()) == 0 {
 		doc.warn("routing.priority", "none of them is configured: nobody answers auto, and it is not listed")
 	}
@@ -101,6 +97,15 @@ func (doc *document) resolveRouting() {
 	check("routing.fast", r.Fast...)
 	check("routing.large", r.Large)
 	check("routing.final_fallback", r.FinalFallback)
+}
+
+// everybody lets all providers take part when nobody says which.
+func (doc *document) everybody() {
+	if len(doc.Routing.Priority) == 0 {
+		for _, p := range doc.Providers {
+			doc.Routing.Priority = append(doc.Routing.Priority, p.ID)
+		}
+	}
 }
 
 // longestWay bounds how far aliases of aliases are followed to see whether they lead in a circle.

@@ -39,7 +39,7 @@ func (n node) visible(s string, ok bool) (string, bool) {
 }
 
 func text(p *string) kind {
-	return kind{name: "text", read: func(n node) {
+	return kind{name: "text", at: p, read: func(n node) {
 		s, ok := n.visible(n.text())
 		if !ok {
 			return
@@ -53,7 +53,7 @@ func text(p *string) kind {
 
 // name is text that may not be empty.
 func name(p *string) kind {
-	return kind{name: "text", read: func(n node) {
+	return kind{name: "text", at: p, read: func(n node) {
 		text(p).read(n)
 		switch size := len(strings.TrimSpace(n.Value)); {
 		case n.Kind == yaml.ScalarNode && size == 0:
@@ -66,7 +66,7 @@ func name(p *string) kind {
 
 // oneOf is one of some words, in any case.
 func oneOf(p *string, words ...string) kind {
-	return kind{name: "`" + strings.Join(words, "`, `") + "`", read: func(n node) {
+	return kind{name: "`" + strings.Join(words, "`, `") + "`", at: p, read: func(n node) {
 		s, ok := n.text()
 		if !ok {
 			return
@@ -81,7 +81,7 @@ func oneOf(p *string, words ...string) kind {
 }
 
 func boolean(p *bool) kind {
-	return kind{name: "boolean", read: func(n node) {
+	return kind{name: "boolean", at: p, read: func(n node) {
 		switch strings.ToLower(n.Value) {
 		case "true", "yes", "on", "1":
 			*p = true
@@ -102,7 +102,7 @@ func integer(p *int, low, high int) kind {
 	if high >= math.MaxInt16 && high != math.MaxUint16 { // nobody comes near it
 		name = fmt.Sprintf("number from %d on", low)
 	}
-	return kind{name: name, read: func(n node) {
+	return kind{name: name, at: p, read: func(n node) {
 		text := strings.TrimSpace(n.Value)
 		i, err := strconv.Atoi(text)
 		if f, ferr := strconv.ParseFloat(text, 64); err != nil && ferr == nil && scientific.MatchString(text) && f == math.Trunc(f) && math.Abs(f) < 1<<53 {
@@ -138,7 +138,7 @@ func number(p *float64, high float64) kind {
 	if high == math.MaxFloat64 {
 		name = "number from 0 on"
 	}
-	return kind{name: name, read: func(n node) {
+	return kind{name: name, at: p, read: func(n node) {
 		f, err := strconv.ParseFloat(n.Value, 64)
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil || math.IsNaN(f) || math.IsInf(f, 0):
@@ -155,7 +155,7 @@ func number(p *float64, high float64) kind {
 
 // duration is a Go duration that is not negative.
 func duration(p *time.Duration) kind {
-	return kind{name: "duration", read: func(n node) {
+	return kind{name: "duration", at: p, read: func(n node) {
 		d, err := time.ParseDuration(strings.TrimSpace(n.Value))
 		switch {
 		case n.Kind != yaml.ScalarNode || err != nil:
@@ -170,7 +170,7 @@ func duration(p *time.Duration) kind {
 
 // positive is a duration above zero.
 func positive(p *time.Duration) kind {
-	return kind{name: "duration above 0", read: func(n node) {
+	return kind{name: "duration above 0", at: p, read: func(n node) {
 		d := time.Duration(-1)
 		duration(&d).read(n)
 		switch {
@@ -184,7 +184,7 @@ func positive(p *time.Duration) kind {
 
 // hours is a duration above zero of at most some hours.
 func hours(p *time.Duration, most int) kind {
-	return kind{name: fmt.Sprintf("duration above 0, at most %dh", most), read: func(n node) {
+	return kind{name: fmt.Sprintf("duration above 0, at most %dh", most), at: p, read: func(n node) {
 		var d time.Duration
 		positive(&d).read(n)
 		switch {

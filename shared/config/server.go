@@ -26,8 +26,9 @@ type Server struct {
 	DrainTimeout time.Duration
 	MaxConns     int // client connections at the same time; 0 = unlimited
 	ToolInstall  bool
-	Locale       string // en | ko
-	TimeZone     string // of dates in prompts; "" = that of the process
+	Locale       string   // en | ko
+	Enabled      []string // discovered models that are listed, as the list names them; none = all
+	TimeZone     string   // of dates in prompts; "" = that of the process
 }
 
 // MaxLifetime is the longest lifetime of a request in the background: what it needs is kept on disk for longer.
@@ -66,6 +67,8 @@ func (s *Server) settings() []setting {
 		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions").idle(),
 		key("locale", oneOf(&s.Locale, "en", "ko"), "en", "language of the blocks that are put into prompts, and of `/ui` at first").
 			env("LOCALE").live(),
+		key("enabled_models", list(&s.Enabled), "[]", "discovered models that `/v1/models` lists, by the names that it has for them. Empty: all. Configured models and "+
+			"`auto` are always listed; those that are not can be used all the same").env("ENABLED_MODELS").live(),
 		key("time_zone", kind{name: "name of a time zone", expands: true, read: s.readZone}, "", "of dates in prompts, such as `Asia/Seoul`. Empty: the one of the "+
 			"process, which the variable `TZ` sets").env("TIME_ZONE"),
 	}

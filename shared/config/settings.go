@@ -33,6 +33,7 @@ type kind struct {
 	fields  []setting  // of a mapping, or of each mapping in a list
 	list    bool       // fields are those of its items
 	expands bool       // ${NAME} stands for an environment variable
+	at      any        // pointer to the value, of simple ones
 }
 
 // key declares a setting.
@@ -125,6 +126,9 @@ func (n node) fields(known []setting) bool {
 			n.unknown(key, value.path, known)
 		case !value.null():
 			n.r.lines[value.path] = value.Line
+			if s.isLive {
+				n.r.sources[value.path] = FromFile
+			}
 			if s.isIdle {
 				n.r.warnAt(key.Line, value.path, noEffect)
 			}

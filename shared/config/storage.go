@@ -35,9 +35,9 @@ func (s *Sessions) settings() []setting {
 		key("compressor_model", name(&s.CompressorModel), "auto", "the model for `compressor: llm`, by any name that clients may use; its calls are in the usage like any other. "+
 			"When it fails, `extractive` does the work"),
 		key("retention_days", integer(&s.RetentionDays, 1, 365), "30", "sessions that were not used for so long are deleted").
-			env("SESSION_RETENTION_DAYS"),
+			env("SESSION_RETENTION_DAYS").live(),
 		key("max_sessions", integer(&s.MaxSessions, 0, math.MaxInt32), "0",
-			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS"),
+			"more than this, and the ones that were not used for longest are deleted; 0 for no limit").env("MAX_SESSIONS").live(),
 		key("store_responses", boolean(&s.StoreResponses), "true", "responses are stored, for as long as `retention_days`, unless their request says `store: false`; "+
 			"with `false` none is, and `previous_response_id` is refused"),
 		key("system_context", boolean(&s.SystemContext), "true", "routed requests, those of a session, and those for models with `pipeline: true` begin with a "+

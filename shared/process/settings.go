@@ -52,13 +52,17 @@ func LoadFrom(env config.Environment, o Overrides) (Settings, error) {
 	return Settings{Config: c, Warnings: warnings}, nil
 }
 
-// LogConfig says how to log. Debug mode forces the debug level.
-func (s Settings) LogConfig() telemetry.LogConfig {
-	level := s.Log.Level
-	if s.Server.Debug {
-		level = "debug"
+// LogLevel is what is logged. Debug mode forces the debug level.
+func LogLevel(c *config.Config) string {
+	if c.Server.Debug {
+		return "debug"
 	}
-	return telemetry.LogConfig{Level: level, Format: s.Log.Format, File: s.Log.File}
+	return c.Log.Level
+}
+
+// LogConfig says how to log.
+func (s Settings) LogConfig() telemetry.LogConfig {
+	return telemetry.LogConfig{Level: LogLevel(s.Config), Format: s.Log.Format, File: s.Log.File}
 }
 
 // Topology is the wanted state of the NATS server.

@@ -13,16 +13,20 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
+	"hydrallm/shared/settings"
+	"hydrallm/shared/telemetry"
 )
 
 // Parts is what a service is built from.
 type Parts struct {
-	ID      string         // unique among all processes; one NATS subject token
-	Config  *config.Config // of the whole gateway
-	Version string
-	Bus     *bus.Bus // connected; the unit closes it after the service has stopped
-	Log     *slog.Logger
-	Metrics prometheus.Registerer
+	ID     string         // unique among all processes; one NATS subject token
+	Config *config.Config // of the whole gateway, as it was at the start
+
+	Settings *settings.View // the same as it is now
+	Version  string
+	Bus      *bus.Bus // connected; the unit closes it after the service has stopped
+	Log      *slog.Logger
+	Metrics  prometheus.Registerer
 }
 
 // Build makes a service that has not started.
@@ -40,9 +44,10 @@ type Unit struct {
 
 // unitRun is what exists between Start and Stop.
 type unitRun struct {
-	bus     *bus.Bus
-	service lifecycle.Service
-	leaving atomic.Bool // Stop has begun
+	bus      *bus.Bus
+	settings *settings.View
+	service  lifecycle.Service
+	leaving  atomic.Bool // Stop has begun
 }
 
 // NewUnit makes a unit that has not started. Bus of parts is ignored.
@@ -60,6 +65,12 @@ func (u *Unit) begin(ctx context.Context, r *unitRun) (err error) {
 	}
 	parts := u.parts
 	parts.Bus = r.bus
+	parts.Settings = settings.New(parts.Config, parts.Log)
+	r.settings = parts.Settings
+	if err := parts.Settings.Follow(ctx, r.bus); err != nil {
+		return err
+	}
+	parts.Settings.OnChange(func(now *config.Config) { u.logAt(now) })
 	service, err := u.build(parts)
 	if err != nil {
 		return fmt.Errorf("preparing: %w", err)
@@ -76,10 +87,21 @@ func (u *Unit) end(ctx context.Context, r *unitRun) (err error) {
 	if r.service != nil {
 		err = r.service.Stop(ctx)
 	}
+	r.settings.Stop()
 	if r.bus != nil {
 		err = errors.Join(err, disconnect(ctx, r.bus))
 	}
 	return err
+}
+
+// logAt has the log hold what the configuration says.
+func (u *Unit) logAt(now *config.Config) {
+	if now == nil {
+		return
+	}
+	if err := telemetry.SetLevel(u.parts.Log, LogLevel(now)); err != nil {
+		u.parts.Log.Warn("changing the log level", slog.Any("error", err))
+	}
 }
 
 // Busy is what the service says of itself.

@@ -13,6 +13,8 @@ var (
 	GetCalls = Op[Calls, []Call]{SessionWriter, "calls", 10 * time.Second}
 	// GetLogs gives the newest events, newest first; GET /v1/admin/logs.
 	GetLogs = Op[Logs, []LogEntry]{SessionWriter, "logs", 10 * time.Second}
+	// PutSettings stores values of live settings, all of them or none, and has every service take them over (R-335); PUT /v1/admin/settings.
+	PutSettings = Op[ChangedSettings, SettingsStored]{SessionWriter, "put_settings", 10 * time.Second}
 	// ClearLogs removes all events; POST /v1/admin/logs/clear.
 	ClearLogs = Op[None, Done]{SessionWriter, "clear_logs", 10 * time.Second}
 )
@@ -49,6 +51,18 @@ type Call struct {
 // Logs says how many events are wanted: 1 to 1000, and 50 for 0 (R-339).
 type Logs struct {
 	Limit int `json:"limit"`
+}
+
+// ChangedSettings are values of live settings by the paths of the settings. They have been checked.
+type ChangedSettings struct {
+	Set   map[string]Document `json:"set,omitempty"`
+	Clear []string            `json:"clear,omitempty"` // of those the file counts again
+}
+
+// SettingsStored tells which revision of the bucket of settings has what was stored.
+type SettingsStored struct {
+	Status   string `json:"status"` // Success
+	Revision uint64 `json:"revision"`
 }
 
 // LogEntry is a stored event.

@@ -74,8 +74,9 @@ const (
 	SlotsBucket    = "hydra_slots"
 	DialogueBucket = "hydra_dialogues"
 	BodiesBucket   = "hydra_bodies"
-	RestsBucket    = "hydra_rests" // open circuits and cooldowns of keys that outlast a restart
 	KeywordsBucket = "hydra_keywords"
+	RestsBucket    = "hydra_rests"    // open circuits and cooldowns of keys that outlast a restart
+	SettingsBucket = "hydra_settings" // a copy of the settings that are stored in the database
 )
 
 // Reply is where the frames of request rid go: one subject per request, below the ingress that owns it.

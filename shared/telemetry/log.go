@@ -32,7 +32,7 @@ const (
 // NewLogger writes to out and, if configured, to a rotating file. Lines carry the request id of their context. Lines that repeat are summed up;
 // closeLog writes what is left of them and releases the file.
 func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() error, err error) {
-	var level slog.Level
+	level := new(slog.LevelVar)
 	if err := level.UnmarshalText([]byte(cfg.Level)); err != nil {
 		return nil, nil, fmt.Errorf("reading the log level: %w", err)
 	}
@@ -50,11 +50,23 @@ func NewLogger(cfg LogConfig, out io.Writer) (log *slog.Logger, closeLog func() 
 	} else {
 		handler = tint.NewTextHandler(out, &tint.Options{Level: level, NoColor: true, TimeFormat: time.RFC3339Nano, ReplaceAttr: visible})
 	}
-	lines := newRepeatHandler(requestHandler{handler})
+	lines := newRepeatHandler(requestHandler{handler}, level)
 	return slog.New(lines), func() error {
 		lines.all.close()
 		return closeFile()
 	}, nil
+}
+
+// SetLevel changes what a log of NewLogger holds from now on: debug, info, warn or error. It leaves other loggers alone.
+func SetLevel(log *slog.Logger, level string) error {
+	h, ours := log.Handler().(repeatHandler)
+	if !ours {
+		return nil
+	}
+	if err := h.level.UnmarshalText([]byte(level)); err != nil {
+		return fmt.Errorf("reading the log level: %w", err)
+	}
+	return nil
 }
 
 type requestKey struct{}

@@ -22,6 +22,7 @@ type repeatHandler struct {
 	slog.Handler
 	prefix string // what the logger itself adds to the lines
 	all    *repeats
+	level  *slog.LevelVar // of the whole log
 }
 
 // repeats are the lines of one log.
@@ -39,8 +40,8 @@ type repeat struct {
 	timer *time.Timer
 }
 
-func newRepeatHandler(h slog.Handler) repeatHandler {
-	return repeatHandler{Handler: h, all: &repeats{lines: map[string]*repeat{}}}
+func newRepeatHandler(h slog.Handler, level *slog.LevelVar) repeatHandler {
+	return repeatHandler{Handler: h, level: level, all: &repeats{lines: map[string]*repeat{}}}
 }
 
 func (h repeatHandler) Handle(ctx context.Context, r slog.Record) error {
@@ -55,11 +56,11 @@ func (h repeatHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	for _, a := range attrs {
 		writeKey(&b, a)
 	}
-	return repeatHandler{Handler: h.Handler.WithAttrs(attrs), prefix: h.prefix + b.String(), all: h.all}
+	return repeatHandler{Handler: h.Handler.WithAttrs(attrs), prefix: h.prefix + b.String(), all: h.all, level: h.level}
 }
 
 func (h repeatHandler) WithGroup(name string) slog.Handler {
-	return repeatHandler{Handler: h.Handler.WithGroup(name), prefix: h.prefix + name + "\x00", all: h.all}
+	return repeatHandler{Handler: h.Handler.WithGroup(name), prefix: h.prefix + name + "\x00", all: h.all, level: h.level}
 }
 
 func writeKey(b *strings.Builder, a slog.Attr) {

@@ -158,6 +158,10 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
+			Bucket: subject.SettingsBucket, Description: "a copy of the settings that are stored in the database",
+			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
 			Bucket: subject.WebCacheBucket, Description: "fetched pages",
 			Storage: jetstream.FileStorage, TTL: webCacheTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},

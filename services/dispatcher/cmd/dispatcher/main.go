@@ -14,5 +14,5 @@ func main() {
 }
 
 func build(p process.Parts) (lifecycle.Service, error) {
-	return dispatcher.New(dispatcher.Config{ID: p.ID, Gateway: p.Config, Version: p.Version, Environ: os.Environ()}, p.Bus, p.Log, p.Metrics)
+	return dispatcher.New(dispatcher.Config{ID: p.ID, Gateway: p.Config, Settings: p.Settings, Version: p.Version, Environ: os.Environ()}, p.Bus, p.Log, p.Metrics)
 }

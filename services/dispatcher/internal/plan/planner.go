@@ -19,7 +19,7 @@ import (
 
 // Config is what a planner is built from.
 type Config struct {
-	Gateway *config.Config
+	Gateway *config.Config           // at first, see Use
 	Pools   map[string]*keypool.Pool // by provider
 	Book    func() *modelindex.Book  // the models that are known now
 
@@ -30,13 +30,19 @@ type Config struct {
 
 // Planner is safe for concurrent use.
 type Planner struct {
-	cfg        Config
+	cfg    Config
+	now    atomic.Pointer[table]
+	absent absent
+	lacks  lacks
+}
+
+// table is what a configuration says of chains. It is never changed.
+type table struct {
+	routing    config.Routing
 	configured map[string]*execute.Chain
 	places     map[string]*place // by provider
 	limited    limits
 	rates      rates
-	absent     absent
-	lacks      lacks
 }
 
 var _ execute.Planner = (*Planner)(nil)
@@ -54,17 +60,34 @@ type place struct {
 
 // New checks the patches of the configuration.
 func New(cfg Config) (*Planner, error) {
-	p := &Planner{cfg: cfg, places: map[string]*place{}, limited: limitsOf(cfg.Gateway.Upstreams), rates: ratesOf(cfg.Gateway.Upstreams)}
-	var err error
-	if p.configured, err = configured(cfg, p.limited); err != nil {
-		return nil, err
+	p := &Planner{cfg: cfg}
+	return p, p.Use(cfg.Gateway, cfg.Pools)
+}
+
+// Use has requests from now on go as another configuration says. Those under way keep their chains. With an error nothing changes. It must not be called
+// by two at the same time.
+func (p *Planner) Use(gateway *config.Config, pools map[string]*keypool.Pool) (err error) {
+	cfg := p.cfg
+	cfg.Gateway, cfg.Pools = gateway, pools
+	t := &table{routing: gateway.Routing, places: map[string]*place{}, limited: limitsOf(gateway.Upstreams), rates: ratesOf(gateway.Upstreams)}
+	if t.configured, err = configured(cfg, t.limited); err != nil {
+		return err
 	}
-	for _, provider := range cfg.Gateway.Providers {
-		if p.places[provider.ID], err = newPlace(cfg, provider); err != nil {
-			return nil, err
+	before := p.now.Load()
+	for _, provider := range gateway.Providers {
+		at, err := newPlace(cfg, provider)
+		if err != nil {
+			return err
 		}
+		if before != nil {
+			if was, there := before.places[provider.ID]; there && was.provider.URL == provider.URL {
+				at.refuses = was.refuses
+			}
+		}
+		t.places[provider.ID] = at
 	}
-	return p, nil
+	p.now.Store(t)
+	return nil
 }
 
 // askUsage makes a stream end with its usage, for the ledger; the client gets it if it asked too.
@@ -95,7 +118,7 @@ func ProviderCircuit(provider string) string { return "provider:" + provider }
 // Plan gives the chain for a decision. The error is a *fault.Fault.
 func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error) {
 	if d.Configured {
-		chain, ok := p.configured[d.Model]
+		chain, ok := p.now.Load().configured[d.Model]
 		if !ok {
 			f := fault.New(fault.ModelNotFound, fmt.Sprintf("The model `%s` does not exist", d.Model))
 			f.Param = "model"
@@ -103,7 +126,7 @@ func (p *Planner) Plan(d *contract.Decision, stream bool) (*execute.Chain, error
 		}
 		return chain, nil
 	}
-	r := &route{planner: p, decision: d, book: p.cfg.Book(), stream: stream}
+	r := &route{planner: p, table: p.now.Load(), decision: d, book: p.cfg.Book(), stream: stream}
 	r.build()
 	r.sort()
 	if len(r.links) == 0 {
@@ -123,14 +146,14 @@ func (p *Planner) Lacks(provider, model string, needs contract.Features) {
 
 // Refuses notes that a provider refuses to be asked for the usage of streams (R-435). It is not asked again.
 func (p *Planner) Refuses(provider string) {
-	if at, ok := p.places[provider]; ok {
+	if at, ok := p.now.Load().places[provider]; ok {
 		at.refuses.Store(true)
 	}
 }
 
 // Direct gives the link that a request takes which names a provider and leaves the model to it. ok is false when no model is known.
 func (p *Planner) Direct(provider string) (l execute.Link, ok bool) {
-	at, known := p.places[provider]
+	at, known := p.now.Load().places[provider]
 	if !known {
 		return execute.Link{}, false
 	}
@@ -148,7 +171,7 @@ func (p *Planner) Direct(provider string) (l execute.Link, ok bool) {
 // Configured lists the links of the configured models.
 func (p *Planner) Configured() []execute.Link {
 	var all []execute.Link
-	for _, chain := range p.configured {
+	for _, chain := range p.now.Load().configured {
 		all = append(all, chain.Links...)
 	}
 	return all
@@ -156,8 +179,9 @@ func (p *Planner) Configured() []execute.Link {
 
 // Chains lists the upstreams of each configured model, in order (R-116).
 func (p *Planner) Chains() map[string][]string {
-	names := make(map[string][]string, len(p.configured))
-	for model, chain := range p.configured {
+	configured := p.now.Load().configured
+	names := make(map[string][]string, len(configured))
+	for model, chain := range configured {
 		for _, link := range chain.Links {
 			names[model] = append(names[model], link.Channel.ID)
 		}
@@ -166,9 +190,9 @@ func (p *Planner) Chains() map[string][]string {
 }
 
 // cloud lists the providers that automatic routing may use, in order of priority (R-128).
-func (p *Planner) cloud() []string {
-	return slices.DeleteFunc(slices.Clone(p.cfg.Gateway.Routing.Priority), func(id string) bool {
-		place, ok := p.places[id]
+func (t *table) cloud() []string {
+	return slices.DeleteFunc(slices.Clone(t.routing.Priority), func(id string) bool {
+		place, ok := t.places[id]
 		return !ok || place.agent
 	})
 }

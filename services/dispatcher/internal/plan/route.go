@@ -15,6 +15,8 @@ import (
 
 // route is the chain of one decision while it is built.
 type route struct {
+	*table
+
 	planner  *Planner
 	decision *contract.Decision
 	book     *modelindex.Book
@@ -50,7 +52,7 @@ func (r *route) fill() {
 	case d.PinModel:
 		r.same(d.Model)
 	default:
-		for _, id := range r.planner.cloud() {
+		for _, id := range r.cloud() {
 			r.provider(id, "", false)
 		}
 		r.lastResort()
@@ -60,7 +62,7 @@ func (r *route) fill() {
 // provider adds a cloud provider with the model, or with its default when there is none or the gateway chose one that can't be called now. It
 // is left out when no model is known.
 func (r *route) provider(id, model string, premium bool) {
-	at, ok := r.planner.places[id]
+	at, ok := r.places[id]
 	if !ok || slices.Contains(r.used, id) {
 		return
 	}
@@ -71,7 +73,7 @@ func (r *route) provider(id, model string, premium bool) {
 		}
 		model, premium = m.ID, m.Tier == contract.TierPremium
 	}
-	r.add(at, execute.Link{Model: model, Premium: premium, Large: id == r.planner.cfg.Gateway.Routing.Large})
+	r.add(at, execute.Link{Model: model, Premium: premium, Large: id == r.routing.Large})
 }
 
 // missing says whether a model turned out to be missing (C-43).
@@ -152,9 +154,9 @@ func (r *route) premiumKey(at *place) bool {
 // same adds the other providers that discovery knows to have exactly this model, the cheapest first, those of the same cost in order of priority
 //
 func (r *route) same(model string) {
-	providers := r.planner.cloud()
+	providers := r.cloud()
 	slices.SortStableFunc(providers, func(a, b string) int {
-		return cmp.Compare(r.planner.rates.cost(a, model), r.planner.rates.cost(b, model))
+		return cmp.Compare(r.rates.cost(a, model), r.rates.cost(b, model))
 	})
 	for _, id := range providers {
 		if m, ok := r.book.Find(id, model); ok {
@@ -165,7 +167,7 @@ func (r *route) same(model string) {
 
 // agent adds a local agent. Which model it uses is its own affair unless the client named one.
 func (r *route) agent(id, model string, named bool) {
-	at, ok := r.planner.places[id]
+	at, ok := r.places[id]
 	if !ok || slices.Contains(r.used, id) {
 		return
 	}
@@ -201,8 +203,8 @@ func (r *route) agentModel(at *place, model string, named bool) string {
 
 // lastResort adds the local fallback, which has no breaker and no budget.
 func (r *route) lastResort() {
-	id := r.planner.cfg.Gateway.Routing.FinalFallback
-	at, ok := r.planner.places[id]
+	id := r.routing.FinalFallback
+	at, ok := r.places[id]
 	if !ok {
 		return
 	}
@@ -227,8 +229,8 @@ func (r *route) add(at *place, l execute.Link) {
 	if r.stream && !at.refuses.Load() {
 		l.Patch, l.Plain = at.streamed, at.patch
 	}
-	l.Counted = r.planner.limited.has(at.provider.ID, l.Model)
-	l.Price = r.planner.rates.price(at.provider.ID, l.Model)
+	l.Counted = r.limited.has(at.provider.ID, l.Model)
+	l.Price = r.rates.price(at.provider.ID, l.Model)
 	m, _ := r.book.Find(at.provider.ID, l.Model)
 	l.NoEffort = m.Cannot.Has(contract.FeatureThinking) || r.planner.lacks.is(at.provider.ID, l.Model, contract.FeatureThinking)
 	l.NoImages = r.decision.Needs.Has(contract.FeatureImages) && !r.decision.PinModel && m.Cannot.Has(contract.FeatureImages)
@@ -245,7 +247,7 @@ func (r *route) sort() {
 	}
 	media := needs & contract.FeaturesMedia
 	rank := func(l execute.Link) modelindex.Fit {
-		at := r.planner.places[l.Channel.Provider]
+		at := r.places[l.Channel.Provider]
 		if r.fit(at, l.Model) == modelindex.Unfit {
 			return modelindex.Unfit
 		}

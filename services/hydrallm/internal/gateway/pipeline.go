@@ -26,6 +26,6 @@ var pipeline = []struct {
 
 func buildDispatcher(p process.Parts) (lifecycle.Service, error) {
 	alone := p.Config.NATS.URL == "" && p.Config.NATS.Listen == "" // nobody else can reach the embedded server
-	cfg := dispatcher.Config{ID: p.ID, Gateway: p.Config, Version: p.Version, Alone: alone, Environ: os.Environ()}
+	cfg := dispatcher.Config{ID: p.ID, Gateway: p.Config, Settings: p.Settings, Version: p.Version, Alone: alone, Environ: os.Environ()}
 	return dispatcher.New(cfg, p.Bus, p.Log, p.Metrics)
 }

@@ -11,7 +11,7 @@ import (
 
 // addKeywords adds keywords that make a question one for the web. What is no text refuses the whole request.
 func addKeywords(x *exchange) error {
-	body, err := x.api.smallBody(x)
+	body, err := x.api.smallBody(x, smallBody)
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func addKeywords(x *exchange) error {
 
 // learnKeywords takes keywords from a question that should have been one for the web.
 func learnKeywords(x *exchange) error {
-	body, err := x.api.smallBody(x)
+	body, err := x.api.smallBody(x, smallBody)
 	if err != nil {
 		return err
 	}

@@ -122,7 +122,7 @@ func forkSession(x *exchange) error {
 
 // texts reads members of a small JSON body, "" for those that are not there.
 func (a *API) texts(x *exchange, names ...string) ([]string, error) {
-	body, err := a.smallBody(x)
+	body, err := a.smallBody(x, smallBody)
 	if err != nil {
 		return nil, err
 	}
@@ -140,9 +140,8 @@ func (a *API) texts(x *exchange, names ...string) ([]string, error) {
 	return values, nil
 }
 
-// smallBody reads a JSON body. It is {} for none.
-func (a *API) smallBody(x *exchange) ([]byte, error) {
-	const most = 64 << 10
+// smallBody reads a JSON body of at most so many bytes. It is {} for none.
+func (a *API) smallBody(x *exchange, most int) ([]byte, error) {
 	body, err := upload.Read(x.RequestCtx, min(a.MaxBody, most))
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
+	"hydrallm/shared/settings"
 )
 
 // Bus is what the interface needs of the pipeline; *bus.Bus is one.
@@ -54,6 +55,7 @@ type Config struct {
 	Stores       bool             // responses may be stored
 	CORSOrigins  []string
 	Version      string
+	Settings     *settings.View // the configuration as it is now
 
 	Bus         Bus
 	Pending     *pending.Table

@@ -60,7 +60,7 @@ func addKeys(x *exchange) error {
 
 // removeKey takes a key that was added out of the pool of a provider. Its body names the key as the status shows it.
 func removeKey(x *exchange) error {
-	body, err := x.api.smallBody(x)
+	body, err := x.api.smallBody(x, smallBody)
 	if err != nil {
 		return err
 	}

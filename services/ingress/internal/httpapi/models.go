@@ -19,6 +19,9 @@ type Models interface {
 	// Page and Entry are the same in Anthropic's words.
 	Page(p modellist.Page) (body []byte, ok bool)
 	Entry(id string) (body []byte, ok bool)
+
+	// Discovered gives the ids of what discovery found, listed or not.
+	Discovered() []string
 }
 
 // listModels gives all entries. There may be thousands.

@@ -4,6 +4,7 @@ package modellist
 
 import (
 	"encoding/json"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,13 +12,17 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// List is the list as it is now. It may be read by many while one goroutine updates it.
+// List is the list as it is now. It is safe for concurrent use.
 type List struct {
 	configured []Model
 	providers  []Provider
-	automatic  []string // ids of providers
 	created    int64
-	current    atomic.Pointer[answers]
+
+	mu        sync.Mutex // held while the list is made
+	automatic []string   // ids of providers
+	book      *modelindex.Book
+	enabled   map[string]bool // discovered models that are listed; none = all
+	current   atomic.Pointer[answers]
 }
 
 // answers are encoded once and never changed.
@@ -35,8 +40,8 @@ type spoken struct{ id, text []byte }
 // New makes the list of an empty model index. Models come first and win over others with the same id (R-050); without providers nothing else is
 // listed, and "auto" only if there are providers that it may ask.
 func New(models []Model, providers []Provider, automatic []string, now time.Time) *List {
-	l := &List{configured: models, providers: providers, automatic: automatic, created: now.Unix()}
-	l.Update(modelindex.NewBook())
+	l := &List{configured: models, providers: providers, automatic: automatic, created: now.Unix(), book: modelindex.NewBook()}
+	l.encode()
 	return l
 }
 
@@ -51,20 +56,55 @@ func (l *List) Find(id string) (body []byte, ok bool) {
 
 // Update takes in what has been discovered. Only the models of configured providers are listed.
 func (l *List) Update(book *modelindex.Book) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.book = book
+	l.encode()
+}
+
+// Choose says which providers automatic routing may ask, and which of the discovered models are listed, by their ids; none of these for all.
+func (l *List) Choose(automatic, enabled []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.automatic, l.enabled = automatic, make(map[string]bool, len(enabled))
+	for _, id := range enabled {
+		l.enabled[id] = true
+	}
+	l.encode()
+}
+
+// Discovered gives the ids of all discovered models of configured providers, listed or not.
+func (l *List) Discovered() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := []string{}
+	for _, p := range l.providers {
+		listing, _ := l.book.Listing(p.ID)
+		for _, m := range listing.Models {
+			ids = append(ids, p.id(m.ID))
+		}
+	}
+	return ids
+}
+
+// encode makes the answers. The caller holds mu.
+func (l *List) encode() {
 	e := encoder{created: l.created, list: []byte(`{"object":"list","data":[`), at: map[string]place{}, places: map[string]int{}}
 	for _, m := range l.configured {
 		e.add(m)
 	}
 	if len(l.automatic) > 0 {
-		e.add(l.auto(book))
+		e.add(l.auto(l.book))
 	}
 	for _, p := range l.providers {
-		e.add(p.automatic(book))
+		e.add(p.automatic(l.book))
 	}
 	for _, p := range l.providers {
-		listing, _ := book.Listing(p.ID)
+		listing, _ := l.book.Listing(p.ID)
 		for _, m := range listing.Models {
-			e.add(p.discovered(m))
+			if len(l.enabled) == 0 || l.enabled[p.id(m.ID)] {
+				e.add(p.discovered(m))
+			}
 		}
 	}
 	l.current.Store(e.end())

@@ -1,0 +1,9 @@
+package settings_test
+
+import (
+	"testing"
+
+	"hydrallm/shared/testkit/leaktest"
+)
+
+func TestMain(m *testing.M) { leaktest.Main(m) }
