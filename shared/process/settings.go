@@ -67,7 +67,7 @@ func (s Settings) LogConfig() telemetry.LogConfig {
 
 // Topology is the wanted state of the NATS server.
 func (s Settings) Topology() topology.Config {
-	return topology.Config{Replicas: s.NATS.Replicas, WorkOnDisk: s.NATS.WorkOnDisk}
+	return topology.Config{Replicas: s.NATS.Replicas, WorkOnDisk: s.NATS.WorkOnDisk, WebCacheTTL: s.Web.CacheTTL}
 }
 
 // Report logs what was configured.

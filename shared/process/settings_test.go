@@ -94,12 +94,14 @@ func TestSettingsOfNATS(t *testing.T) {
 		})
 	}
 	for yaml, want := range map[string]topology.Config{
-		"":                           {Replicas: 1},
-		"work_storage: file":         {Replicas: 1, WorkOnDisk: true},
-		"work_storage: memory":       {Replicas: 1},
-		"url: nats://h, replicas: 5": {Replicas: 5},
+		"":                                   {Replicas: 1, WebCacheTTL: 24 * time.Hour},
+		"nats: {work_storage: file}":         {Replicas: 1, WebCacheTTL: 24 * time.Hour, WorkOnDisk: true},
+		"nats: {work_storage: memory}":       {Replicas: 1, WebCacheTTL: 24 * time.Hour},
+		"nats: {url: nats://h, replicas: 5}": {Replicas: 5, WebCacheTTL: 24 * time.Hour},
+		"web: {cache_ttl: 0}":                {Replicas: 1},
+		"web: {cache_ttl: 72h}":              {Replicas: 1, WebCacheTTL: 72 * time.Hour},
 	} {
-		s, err := process.LoadFrom(environment(t, "nats: {"+yaml+"}", nil), process.Overrides{})
+		s, err := process.LoadFrom(environment(t, yaml, nil), process.Overrides{})
 		require.NoError(t, err)
 		require.Equal(t, want, s.Topology(), yaml)
 	}

@@ -3,6 +3,7 @@
 package topology
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,6 +46,7 @@ const (
 	webCacheTTL   = 24 * time.Hour
 	restsTTL      = 31 * 24 * time.Hour // whatever ends sooner is removed by dispatchers; this is for the marks of what was removed
 	kvMaxBytes    = 64 << 20
+	webCacheBytes = 256 << 20 // a page has some 20 KB
 )
 
 // Consumer names: one for each stage of the work, in both streams of it, one for the facts.
@@ -61,6 +63,8 @@ type Config struct {
 	Replicas    int  // copies of each stream and bucket; 1 on a single server
 	WorkOnDisk  bool // keep the request stream in files instead of memory
 	MaxInFlight int  // requests under way per stage; 0 = 65536
+
+	WebCacheTTL time.Duration // how long pages of the web are kept; 0 = 24 h
 }
 
 // Streams gives the wanted streams.
@@ -163,7 +167,7 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 		},
 		{
 			Bucket: subject.WebCacheBucket, Description: "fetched pages",
-			Storage: jetstream.FileStorage, TTL: webCacheTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+			Storage: jetstream.FileStorage, TTL: cmp.Or(c.WebCacheTTL, webCacheTTL), MaxBytes: webCacheBytes, Replicas: c.replicas(),
 		},
 	}
 }
