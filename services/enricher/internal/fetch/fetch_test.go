@@ -67,6 +67,19 @@ func TestHostileSetups(t *testing.T) {
 	}
 }
 
+// A world notices whoever comes to its traps, or goes elsewhere: what the tests above rely on.
+func TestTrapsCount(t *testing.T) {
+	t.Parallel()
+	for _, allowed := range []string{"127.0.0.1", "10.0.0.1"} {
+		w := guardtest.New(t)
+		page, err := fetch.NewPatient(w.Guard(allowed), fetch.Config{}).Fetch(t.Context(), "http://"+allowed+":"+w.TrapPort()+"/")
+		require.Len(t, w.Reached(), 1)
+		if err == nil {
+			require.Contains(t, string(page.Body), guardtest.TrapText)
+		}
+	}
+}
+
 // where only the name is allowed, a redirect to its address is refused. R-287: the fifth redirect is followed, the sixth is not.
 func TestRedirects(t *testing.T) {
 	t.Parallel()

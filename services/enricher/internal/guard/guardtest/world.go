@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -52,15 +53,23 @@ func New(tb testing.TB) *World {
 	tb.Cleanup(w.public.Close)
 	w.Resolve(Host, PublicIP)
 	w.Resolve("localhost", "::1", "127.0.0.1")
-
-	var listen net.ListenConfig
-	first, err := listen.Listen(tb.Context(), "tcp", "127.0.0.1:0")
-	require.NoError(tb, err)
-	w.trap(tb, first)
-	if second, err := listen.Listen(tb.Context(), "tcp", net.JoinHostPort("::1", w.TrapPort())); err == nil { // a machine may be without IPv6
-		w.trap(tb, second)
-	}
+	w.setTraps(tb)
 	return w
+}
+
+// setTraps listens below the ports that systems give to whoever asks for a free one. So nobody comes by who means another test that has ended.
+func (w *World) setTraps(tb testing.TB) {
+	tb.Helper()
+	var listen net.ListenConfig
+	for len(w.traps) == 0 {
+		require.NoError(tb, tb.Context().Err(), "no port is free")
+		if l, err := listen.Listen(tb.Context(), "tcp", fmt.Sprintf("127.0.0.1:%d", 20_000+rand.N(10_000))); err == nil { //nolint:gosec // G404: any port will do
+			w.trap(tb, l)
+		}
+	}
+	if l, err := listen.Listen(tb.Context(), "tcp", net.JoinHostPort("::1", w.TrapPort())); err == nil { // a machine may be without IPv6
+		w.trap(tb, l)
+	}
 }
 
 func (w *World) trap(tb testing.TB, l net.Listener) {
