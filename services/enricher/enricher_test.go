@@ -11,8 +11,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/enricher/internal/enrich"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/bus/bustest"
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/query"
@@ -32,7 +34,7 @@ const testWait = await.Limit
 func setup(t *testing.T) (*Enricher, <-chan *bus.Work) {
 	t.Helper()
 	b := bustest.Start(t)
-	e, err := New(Config{ID: "e1"}, b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	e, err := New(Config{ID: "e1", Web: config.Web{Browser: "never"}}, b, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
 	require.NoError(t, err)
 	next := make(chan *bus.Work, 8)
 	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Dispatcher, MaxInFlight: 8}, func(_ context.Context, w *bus.Work) {
@@ -78,26 +80,27 @@ func TestRequestsAreHandedOn(t *testing.T) {
 	require.Equal(t, sent.ID, w.Request.ID)
 	require.Equal(t, sent.Decision, w.Request.Decision)
 	require.Equal(t, `{"n":1.0}`, string(w.Body))
-	await.True(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endLate)) == 1 })
+	await.True(t, func() bool { return testutil.ToFloat64(e.metrics.requests.WithLabelValues(endLate)) == 1 })
 }
 
 // A request whose forwarding fails comes back.
 func TestFailedForwardIsRetried(t *testing.T) {
 	t.Parallel()
 	e, next := setup(t)
+	r := &run{enricher: e, web: enrich.New(enrich.Config{}, nil, nil, nil, e.log)}
 	c, err := e.bus.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		if w.Delivery == 1 {
 			cancel()
 		}
-		e.handle(ctx, w)
+		r.handle(ctx, w)
 	})
 	require.NoError(t, err)
 	defer startstoptest.Stop(t, c)
 	publish(t, e, "r1", time.Minute)
 	require.Equal(t, "r1", receive(t, next).Request.ID)
-	await.True(t, func() bool { return testutil.ToFloat64(e.handled.WithLabelValues(endRetry)) == 1 })
+	await.True(t, func() bool { return testutil.ToFloat64(e.metrics.requests.WithLabelValues(endRetry)) == 1 })
 }
 
 func TestStartAndStop(t *testing.T) {

@@ -30,7 +30,7 @@ func (doc *document) settings() []setting {
 			"The names that clients see. They come before every other meaning of a name."),
 		key("routing", mapping(doc.Routing.settings()...), "", "Requests for `auto`, for aliases, and for all other names that are no configured model."),
 		key("resilience", mapping(doc.Resilience.settings()...), "", "Limits of retries, time and failures."),
-		key("web", mapping(doc.Web.settings()...), "", "Text from web pages and search results for prompts.").idle(),
+		key("web", mapping(doc.Web.settings()...), "", "Text from web pages and search results for prompts."),
 		key("sessions", mapping(doc.Sessions.settings()...), "", "What is stored."),
 		key("nats", mapping(doc.NATS.settings()...), "", "The server that carries all messages."),
 		key("log", mapping(doc.Log.settings()...), "", "The log output."),

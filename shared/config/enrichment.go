@@ -9,19 +9,20 @@ import (
 
 // Web is the enricher's part: how text from the web gets into requests.
 type Web struct {
-	Enabled    bool
-	Backend    string // inprocess | mcp
-	MCP        MCP
-	Search     []string // engines in order; each is known and has an address
-	SearxNGURL string
-	OpenSERP   OpenSERP
-	Engines    map[string]string // engine -> other base URL
-	MaxChars   int
-	CacheTTL   time.Duration
-	Deadline   time.Duration
-	Browser    string   // auto | never | always
-	AllowHosts []string // lower case; exceptions to the guard against internal addresses
-	Intent     Intent
+	Enabled     bool
+	Backend     string // inprocess | mcp
+	MCP         MCP
+	Search      []string // engines in order; each is known and has an address
+	SearxNGURL  string
+	OpenSERP    OpenSERP
+	Engines     map[string]string // engine -> other base URL
+	MaxChars    int
+	CacheTTL    time.Duration
+	Deadline    time.Duration
+	Browser     string   // auto | never | always
+	BrowserPath string   // of Chromium; "" = the usual names are looked for
+	AllowHosts  []string // lower case; exceptions to the guard against internal addresses
+	Intent      Intent
 }
 
 // MCP is a search server that speaks the Model Context Protocol.
@@ -66,9 +67,10 @@ func (w *Web) settings() []setting {
 		key("engines", kind{name: "mapping of addresses", expands: true, read: w.readEngines}, "{}", "other base addresses of search engines, by name"),
 		key("max_chars", integer(&w.MaxChars, 1, math.MaxInt32), "6000", "most characters of web text in one request"),
 		key("cache_ttl", duration(&w.CacheTTL), "24h", "how long fetched pages are kept; 0 for not at all").
-			envAs("WEB_CACHE_TTL_HOURS", whole(&w.CacheTTL, time.Hour, 0)),
+			envAs("WEB_CACHE_TTL_HOURS", whole(&w.CacheTTL, time.Hour, 0)).idle(),
 		key("deadline", positive(&w.Deadline), "45s", "for all web work of one request"),
-		key("browser", oneOf(&w.Browser, "auto", "never", "always"), "auto", "use of a headless browser"),
+		key("browser", oneOf(&w.Browser, "auto", "never", "always"), "auto", "use of a headless browser: for pages that have no text without their scripts, never, or always"),
+		key("browser_path", path(&w.BrowserPath), "", "Chromium; empty looks for it by its usual names").env("BROWSER_PATH"),
 		key("allow_hosts", listOf(&w.AllowHosts, "list of hosts", allowedHost), "[]",
 			"host names and addresses, as written in a URL, that may be fetched although they are internal"),
 		key("intent", mapping(

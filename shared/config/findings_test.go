@@ -229,7 +229,7 @@ var warningCases = map[string]struct {
 		[]string{
 			`3: upstreams[0].think_tags: must be off, split or strip (got "spilt"), off is used: did you mean split?`, `4: models[0].upstreams[1]: there is no upstream "a-1", ignored: did you mean a1?`,
 			`5: routing.fast: there is no provider "gorq": did you mean groq?`, `5: routing.large: there is no provider "gemni": did you mean gemini?`,
-			"6: web: has no effect yet", "6: web.engines.bign: unknown search engine, ignored: did you mean bing? (known: duckduckgo, bing, openserp, searxng)",
+			"6: web.engines.bign: unknown search engine, ignored: did you mean bing? (known: duckduckgo, bing, openserp, searxng)",
 		},
 	},
 	"other words": {
@@ -243,7 +243,7 @@ var warningCases = map[string]struct {
 	"no effect yet": {
 		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  max_chars: 3\nmodels: [{name: m, upstreams: [], pipeline: true}]",
 		[]string{
-			"1: server.tool_install: has no effect yet", "5: web: has no effect yet",
+			"1: server.tool_install: has no effect yet",
 			`8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
 		},
 	},
@@ -326,7 +326,7 @@ var warningCases = map[string]struct {
 	},
 	"routing to nowhere":    {"routing: {priority: [groq, nope], fast: [nope2], large: nope3, final_fallback: nope4}", []string{`1: routing.priority: there is no provider "nope"`, `1: routing.fast: there is no provider "nope2"`, `1: routing.large: there is no provider "nope3"`, `1: routing.final_fallback: there is no provider "nope4"`}},
 	"repeated in a list":    {`routing: {fast: [groq, "", groq]}`, []string{"1: routing.fast[1]: empty, ignored", "1: routing.fast[2]: the same again, ignored"}},
-	"search engines":        {"web: {search: [bing, altavista, searxng], engines: {lycos: x}}", []string{"1: web: has no effect yet", "1: web.engines.lycos: unknown search engine, ignored (known: duckduckgo, bing, openserp, searxng)", `1: web.search: there is no search engine "altavista", ignored (known: duckduckgo, bing, openserp, searxng)`, "1: web.search: the search engine searxng has no address, ignored"}}, // R-258
+	"search engines":        {"web: {search: [bing, altavista, searxng], engines: {lycos: x}}", []string{"1: web.engines.lycos: unknown search engine, ignored (known: duckduckgo, bing, openserp, searxng)", `1: web.search: there is no search engine "altavista", ignored (known: duckduckgo, bing, openserp, searxng)`, "1: web.search: the search engine searxng has no address, ignored"}}, // R-258
 	"a variable in a name":  {strings.Replace(one, "real-a", `"${MODEL}"`, 1), []string{"3: upstreams[0].model: variables are not replaced here: they are in addresses, paths, keys and headers"}},
 	"open and in debug":     {"log: {}\nserver: {debug: true}", []string{"2: server.client_keys: there are no client keys although host 0.0.0.0 is not only this machine: whoever can connect can use the providers", "2: server.debug: debug without an admin key on host 0.0.0.0: whoever can connect can use the admin routes"}}, // R-382
 	"open to this machine":  {"log: {}\nserver: {host: localhost, debug: true}", nil},

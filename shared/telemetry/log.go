@@ -113,6 +113,14 @@ func Event(ctx context.Context, log *slog.Logger, level slog.Level, event string
 	log.LogAttrs(ctx, level, EventPrefix+event, attrs...) //nolint:sloglint // the words are the message, by R-370
 }
 
+// lineKey marks the context of what Line writes.
+type lineKey struct{}
+
+// Line writes a line at INFO whose wording is fixed, each time: somebody counts such lines.
+func Line(ctx context.Context, log *slog.Logger, line string) {
+	log.InfoContext(context.WithValue(ctx, lineKey{}, true), line) //nolint:sloglint // the wording is the caller's
+}
+
 // plain keeps what both kinds of logs show well, and makes text of the rest.
 func plain(value any) any {
 	switch slog.AnyValue(value).Kind() {

@@ -17,7 +17,7 @@ const (
 
 // repeatHandler keeps a log readable when something happens to every request of a crowd: the first lines that are alike are written as they come,
 // the others of each window as one with their number. Lines are alike when level, message and attributes are, but for the request id. The event
-// lines of R-370 below warnings are left alone.
+// lines of R-370 below warnings are left alone, and what Line writes.
 type repeatHandler struct {
 	slog.Handler
 	prefix string // what the logger itself adds to the lines
@@ -45,7 +45,7 @@ func newRepeatHandler(h slog.Handler, level *slog.LevelVar) repeatHandler {
 }
 
 func (h repeatHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level < slog.LevelInfo || r.Level < slog.LevelWarn && strings.HasPrefix(r.Message, EventPrefix) || h.all.take(ctx, h, r) {
+	if r.Level < slog.LevelInfo || r.Level < slog.LevelWarn && strings.HasPrefix(r.Message, EventPrefix) || ctx.Value(lineKey{}) != nil || h.all.take(ctx, h, r) {
 		return h.Handler.Handle(ctx, r)
 	}
 	return nil

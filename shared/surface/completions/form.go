@@ -74,8 +74,11 @@ func (Form) WithMessages(body []byte, list []contract.Message) []byte {
 	return rawjson.AppendDelete(nil, chat.Form{}.WithMessages(body, list), "prompt")
 }
 
-// WithContext puts the message before the last one.
+// WithContext puts the message before the last one. A request that no chat model can serve has no place for it.
 func (f Form) WithContext(body, message []byte) []byte {
+	if scan, err := openai.ScanCompletion(body); err != nil || scan.Demand != nil {
+		return body
+	}
 	list, err := f.Messages(body)
 	if err != nil || len(list) == 0 {
 		return body

@@ -128,6 +128,8 @@ func (r *request) finish(m *message) {
 			}
 		case "content":
 			r.finishContent(m, f)
+		case "name":
+			keep = takes == nil || f.value.Of(r.body)[0] == '"'
 		case "tool_calls":
 			keep = m.calls > 0 || !m.noCalls
 		case "reasoning", "reasoning_content":

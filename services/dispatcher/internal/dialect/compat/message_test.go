@@ -45,6 +45,8 @@ var history = []golden{
 	{"reasoning twice", "groq", chat(`{"role":"assistant","reasoning_content":"r","content":"a","reasoning":"r"}`), chat(`{"role":"assistant","content":"a","reasoning":"r"}`)},
 	{"no reasoning", "groq", chat(`{"role":"assistant","reasoning_content":null,"content":"a"}`), chat(`{"role":"assistant","content":"a"}`)},
 	{"names", "groq", request(`{"role":"user","name":"n","content":"a"},`+made+`,{"role":"tool","name":"f","tool_call_id":"call_1","content":"1"}`, ""), request(`{"role":"user","content":"a"},`+made+`,{"role":"tool","tool_call_id":"call_1","content":"1"}`, "")},
+	{"text from the web", "groq", request(`{"role":"system","name":"web_context","content":"w"},{"role":"user","content":"a"}`, ""), request(`{"role":"system","name":"web_context","content":"w"},{"role":"user","content":"a"}`, "")},
+	{"no name", "groq", request(`{"role":"system","name":null,"content":"w"},{"role":"user","content":"a"}`, ""), request(`{"role":"system","content":"w"},{"role":"user","content":"a"}`, "")},
 	{"members of a client", "groq", request(`{"role":"user","content":"a","timestamp":1,"metadata":{}}`, ""), request(`{"role":"user","content":"a"}`, "")},
 
 	// 3.6

@@ -57,7 +57,8 @@ var vendors = map[string]*rules{
 		inPart: []string{"type", "text", "image_url", "input_audio", "file"},
 		inCall: []string{"id", "type", "function", "custom", "extra_content"},
 	},
-	// 400 "property is unsupported" for what it does not know, and for logprobs, logit_bias, names of messages and n other than 1.
+	// 400 "property is unsupported" for what it does not know, and for logprobs, logit_bias, names of who speaks and n other than 1. The name of a
+	// system message, such as web_context, it knows.
 	"groq": {
 		takes: []string{
 			"model", "messages", "stream", "stream_options", "max_tokens", "max_completion_tokens", "temperature", "top_p", "stop", "seed",
@@ -73,7 +74,7 @@ var vendors = map[string]*rules{
 			{as: left},
 		},
 		inMessage: map[role][]string{
-			systemRole: {"role", "content"}, developerRole: {"role", "content"}, userRole: {"role", "content"},
+			systemRole: {"role", "content", "name"}, developerRole: {"role", "content"}, userRole: {"role", "content"},
 			assistantRole: {"role", "content", "reasoning", "tool_calls", "function_call"}, toolRole: {"role", "content", "tool_call_id"},
 		},
 		reasoned: "reasoning", flat: notUser,

@@ -1,0 +1,113 @@
+package enrich
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+	"time"
+	"unicode/utf8"
+
+	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/surface"
+)
+
+// Config is what an Enricher goes by.
+type Config struct {
+	Web    config.Web
+	Locale string // of the block: en | ko
+}
+
+// Enricher adds text from the web to requests. It is safe for concurrent use.
+type Enricher struct {
+	cfg        Config
+	web        Web
+	classifier Classifier
+	observer   Observer
+	log        *slog.Logger
+}
+
+// New makes an enricher. observer may be nil.
+func New(cfg Config, web Web, classifier Classifier, observer Observer, log *slog.Logger) *Enricher {
+	return &Enricher{cfg: cfg, web: web, classifier: classifier, observer: observer, log: log}
+}
+
+// Result is what becomes of a request.
+type Result struct {
+	Body  []byte // nil = it stays as it is
+	Chars int    // of the text that was added, in code points
+}
+
+// Enrich gives the body of a request with text from the web, if it needs some and there is some. Whatever fails, the request goes on without
+//
+func (e *Enricher) Enrich(ctx context.Context, r *contract.Request, body []byte) (res Result) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.Web.Deadline)
+	defer cancel()
+	defer func() {
+		if p := recover(); p != nil {
+			e.log.ErrorContext(ctx, "enriching a request panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+			res = Result{}
+		}
+	}()
+	q, ok := questionOf(r, body)
+	if !ok {
+		return Result{}
+	}
+	pages, visits := e.collect(ctx, r, q)
+	if e.observer != nil && len(visits) > 0 {
+		e.observer.Observe(r, visits)
+	}
+	text := block(pages, q.query, e.cfg.Locale, e.cfg.Web.MaxChars)
+	if text == "" {
+		return Result{}
+	}
+	edited := surface.FormOf(r.Surface).WithContext(body, message(text))
+	if bytes.Equal(edited, body) { // the surface has no place for it
+		return Result{}
+	}
+	return Result{Body: edited, Chars: utf8.RuneCountInString(text)}
+}
+
+// collect fetches what is named, and searches when that gave nothing and the request wants or needs it.
+func (e *Enricher) collect(ctx context.Context, r *contract.Request, q question) (pages []Page, visits []Visit) {
+	auto := e.cfg.Web.Enabled
+	if r.Web.Auto != nil {
+		auto = *r.Web.Auto
+	}
+	pages, visits = fetchAll(ctx, e.web, urls(q.text, r.Web.Fetch, auto), q.query)
+	if len(pages) > 0 || q.query == "" || !r.Web.Search && !(auto && e.judge(ctx, r, q)) {
+		return pages, visits
+	}
+	found, visit := e.search(ctx, q.query)
+	return found.Pages, append(append(visits, visit), found.Visits...)
+}
+
+// judge says whether a question needs the web. It is asked of people, who offer no tools, and where a search is offered.
+func (e *Enricher) judge(ctx context.Context, r *contract.Request, q question) bool {
+	if r.Traits.Tools && !r.Traits.Searches {
+		return false
+	}
+	verdict := e.classifier.NeedsWeb(ctx, q.plain)
+	e.log.DebugContext(ctx, "web intent", slog.Bool("web", verdict.Web), slog.String("why", verdict.Why))
+	return verdict.Web
+}
+
+func (e *Enricher) search(ctx context.Context, query string) (Findings, Visit) {
+	v := Visit{Kind: KindSearch, Query: query, Began: time.Now()}
+	found, err := e.web.Search(ctx, query)
+	v.Status, v.Results, v.Latency = statusOf(err == nil && found.Results > 0, found.Cached), found.Results, time.Since(v.Began)
+	if err != nil {
+		e.log.InfoContext(ctx, "a search gave nothing", slog.Any("error", err))
+	}
+	return found, v
+}
+
+// LogLine is the line that tells of text that was added. Its wording is fixed.
+func LogLine(chars int, session string) string {
+	if session == "" {
+		session = "None"
+	}
+	return fmt.Sprintf("Web context injected: %d chars into request.messages[-2] (session=%s)", chars, session)
+}

@@ -1,0 +1,60 @@
+package enrich
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+
+	"hydrallm/services/enricher/internal/guard"
+	"hydrallm/services/enricher/internal/page"
+)
+
+// Server is a server that fetches and searches, as text. Errors that are guard.ErrBlocked say that it was not asked, and that nobody should be.
+type Server interface {
+	Fetch(ctx context.Context, url string) (string, error)
+	SearchAndFetch(ctx context.Context, query string) (string, error)
+}
+
+// ByServer has a server fetch and search.
+type ByServer struct {
+	Server   Server
+	Fallback Web // does the work when the server fails; nil = nobody does
+	Log      *slog.Logger
+}
+
+var errEmpty = errors.New("the server found no text")
+
+// Fetch implements Web.
+func (w *ByServer) Fetch(ctx context.Context, url string) (Page, error) {
+	text, err := w.Server.Fetch(ctx, url)
+	switch {
+	case err == nil && strings.TrimSpace(text) == "":
+		return Page{}, errEmpty
+	case err == nil:
+		return Page{Document: page.Document{URL: url, Text: text}}, nil
+	case w.Fallback == nil || errors.Is(err, guard.ErrBlocked):
+		return Page{}, err
+	}
+	w.falls(ctx, err)
+	return w.Fallback.Fetch(ctx, url)
+}
+
+// Search implements Web.
+func (w *ByServer) Search(ctx context.Context, query string) (Findings, error) {
+	text, err := w.Server.SearchAndFetch(ctx, query)
+	switch {
+	case err == nil && strings.TrimSpace(text) == "":
+		return Findings{}, nil
+	case err == nil:
+		return Findings{Results: 1, Pages: []Page{{Document: page.Document{Text: text}}}}, nil
+	case w.Fallback == nil:
+		return Findings{}, err
+	}
+	w.falls(ctx, err)
+	return w.Fallback.Search(ctx, query)
+}
+
+func (w *ByServer) falls(ctx context.Context, err error) {
+	w.Log.WarnContext(ctx, "the search server failed, the gateway does its work itself", slog.Any("error", err))
+}
