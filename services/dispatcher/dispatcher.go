@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/services/dispatcher/internal/breaker"
+	"hydrallm/services/dispatcher/internal/commlog"
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
@@ -68,6 +69,7 @@ type Dispatcher struct {
 	planner    *plan.Planner
 	exec       *execute.Executor // but for what each run adds
 	front      atomic.Pointer[systemcontext.Context]
+	comm       *commlog.Log
 	tokens     *tokenMetrics
 	news       chan news
 	modelIndex atomic.Pointer[modelindex.Copy] // nil while the service is stopped
@@ -105,6 +107,8 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
 	d.exec.Turns, d.exec.Responses = turns{b}, storedResponses{b}
 	d.exec.Front = func(r *contract.Request, at time.Time) []byte { return d.front.Load().Message(r, at) }
+	d.comm = commlog.New(func() bool { return cfg.Settings.Config().Log.Communication })
+	d.exec.Comm = d.comm
 	cfg.Settings.OnChange(d.use)
 	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
 	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))

@@ -98,6 +98,13 @@ func (r *run) answers() bus.QueryConfig {
 	query.GetStatus.Handle(h, r.status)
 	query.AddKeys.Handle(h, r.added.add)
 	query.RemoveKey.Handle(h, r.added.remove)
+	query.GetCommLog.Handle(h, func(_ context.Context, q query.CommLogs) ([]query.CommEntry, error) {
+		return r.d.comm.Newest(q.Limit), nil
+	})
+	query.ClearCommLog.Handle(h, func(context.Context, query.None) (query.Done, error) {
+		r.d.comm.Clear()
+		return query.Done{Status: query.Success}, nil
+	})
 	query.ProbeKeys.Handle(h, r.probeKeys)
 	query.RefreshModels.Handle(h, r.refreshModels)
 	return bus.QueryConfig{Service: query.Dispatcher, Instance: r.d.cfg.ID, Version: r.d.cfg.Version, Handlers: h}

@@ -39,6 +39,8 @@ type attempt struct {
 	native  bool             // what the upstream says is in the client's protocol
 	settled bool             // slot, permit and key were given back
 	sent    sent
+	kept    bool     // the call is in the communication log
+	ends    []string // finish reasons, of such a call
 }
 
 // sent is how much of an answer the client has.

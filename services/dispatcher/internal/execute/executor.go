@@ -81,6 +81,7 @@ type Executor struct {
 	Log     *slog.Logger
 	Metrics *Metrics
 	Health  *Health
+	Comm    CommLog // nil = nothing is kept
 }
 
 // Job is one request to run.

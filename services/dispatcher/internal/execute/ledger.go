@@ -29,6 +29,7 @@ func (a *attempt) book(ctx context.Context) {
 	fact.Status = ""
 	fact.Attempts, fact.At = append(slices.Clip(fact.Attempts), a.entry), a.entry.At
 	r.exec.Ledger.Begin(ctx, fact)
+	a.tellSent()
 }
 
 // countUsage takes in the tokens that the upstream told. Its last word counts (STR-15).
@@ -47,6 +48,7 @@ func (a *attempt) note(ctx context.Context, v classify.Verdict) {
 	record.Status = usageStatus(v)
 	a.run.exec.Metrics.attempt(a.link.Channel, v, time.Since(a.started))
 	a.run.exec.Health.called(&a.link.Link, v, a.status)
+	a.tellCame(v)
 	a.logEnd(ctx, v)
 }
 

@@ -157,6 +157,7 @@ func (a *attempt) eventVerdict(resp *upstream.Response, problem []byte) (v class
 // write passes the output of one event on, together with what is ready right behind it.
 func (s *relay) write(step stream.Step) error {
 	s.turn.take(step.Chunks)
+	s.attempt.tellEnds(step.Chunks...)
 	s.out = s.append(s.out[:0], step.Chunks)
 	if len(s.out) > 0 || step.Decisive {
 		if err := s.gate.write(s.out, step.Decisive); err != nil {
@@ -251,6 +252,7 @@ func (s *relay) finish(ctx context.Context) classify.Verdict {
 	s.attempt.countUsage(s.filter.Usage())
 	s.attempt.settle(verdict)
 	s.turn.take(end.Chunks)
+	s.attempt.tellEnds(end.Chunks...)
 	s.out = s.answer.End(s.append(s.out[:0], end.Chunks), end)
 	if response := storedOf(s.answer); s.turn.said != nil || response != nil {
 		if err := s.gate.flush(); err != nil { // nothing waits for the storing but the end

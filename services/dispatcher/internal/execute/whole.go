@@ -99,6 +99,7 @@ func (o *chat) deliver(ctx context.Context, a *attempt, c *answer.Chunk) classif
 	var events []byte
 	var said stream.Transcript
 	take := func(pieces []*answer.Chunk) {
+		a.tellEnds(pieces...)
 		for _, piece := range pieces {
 			events = out.Append(events, piece)
 		}
@@ -174,6 +175,7 @@ func (o *chat) collect(ctx context.Context, a *attempt, resp *dialect.Response) 
 
 // deliverWhole sends a whole answer, which is kept before when it belongs to a session.
 func (a *attempt) deliverWhole(ctx context.Context, out surface.Answer, c *answer.Chunk) classify.Verdict {
+	a.tellEnds(c)
 	body := out.Whole(c)
 	if a.run.inSession() {
 		a.keep(ctx, contract.TurnAnswered, c, out, false)

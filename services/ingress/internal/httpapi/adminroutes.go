@@ -18,6 +18,8 @@ func adminRoutes() []adminRoute {
 		{reads, "/status", showStatus},
 		{reads, "/logs", tell(query.GetLogs, logsOf)},
 		{acts, "/logs/clear", tell(query.ClearLogs, nothing)},
+		{reads, "/comm-logs", showCommLogs},
+		{removes, "/comm-logs", clearCommLogs},
 		{acts, "/refresh-models", tell(query.RefreshModels, nothing)},
 		{acts, "/probe", tell(query.ProbeKeys, probeOf)},
 		{acts, "/keys", addKeys},
