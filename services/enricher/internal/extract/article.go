@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 
 	"github.com/markusmobius/go-trafilatura"
@@ -17,14 +18,15 @@ func readHTML(doc *page.Document, text string) {
 	s := scan(text, doc.URL)
 	doc.Title = s.heading()
 	doc.Text = s.plain
+	shown := s.plain
 	if body, err := parse(s.markup); err == nil {
 		prune(body, s.unseen)
-		if md := content(body, s); strings.TrimSpace(md) != "" {
-			doc.Text = md
+		if md, all := content(body, s); strings.TrimSpace(md) != "" {
+			doc.Text, shown = md, all
 		}
 	}
 	doc.Text = withoutTitle(doc.Text, doc.Title)
-	doc.Published = published(s, doc.Text)
+	doc.Published = published(s, shown)
 }
 
 // fragment makes Markdown of HTML inside of something else, all of it.
@@ -78,14 +80,18 @@ func parse(markup string) (body *html.Node, err error) {
 
 // content finds the part of a page that it is about. The extractor says where it is; what it says of single paragraphs, lists and tables counts less,
 // because it takes structure apart: within that part all is kept that does not look like furniture.
-func content(body *html.Node, s *scanned) string {
+//
+// It gives the Markdown of it, and the text of the part as it was.
+func content(body *html.Node, s *scanned) (md, shown string) {
 	chosen := choose(body, s.base)
 	region := body
 	if chosen.total > 0 {
 		region = chosen.region(body)
 	}
-	chosen.clear(region)
-	return markdown(region, s.base)
+	shown = plain(region)
+	size, _ := measure(region)
+	chosen.clear(region, size)
+	return markdown(region, s.base), shown
 }
 
 // choice is which text of a page the extractor takes for content.
@@ -174,6 +180,16 @@ func (c choice) region(body *html.Node) *html.Node {
 	for at != body && (inText(at) || prose(at.Parent, at)*5 >= prose(at, nil)) {
 		at = at.Parent
 	}
+	size, _ := measure(at)
+	for up := at; up != body; up = up.Parent {
+		// What the page itself declares to be its content is, unless there is much else in it.
+		if text, linked := measure(up); (up.Data == "article" || up.Data == "main" || get(up, "role") == "main") && text-linked < 2*size {
+			at = up
+		}
+	}
+	if at.Data == "td" {
+		at.Data, at.DataAtom = "div", 0
+	}
 	return at
 }
 
@@ -196,15 +212,18 @@ func prose(n, except *html.Node) int {
 	return sum
 }
 
-// clear removes what looks like furniture within the content, unless the extractor chose most of it.
-func (c choice) clear(n *html.Node) {
+// clear removes what looks like furniture within the content, unless the extractor chose most of it. Lists of nothing but links are removed anyway where
+// the content, of which size is the bytes, has more than them.
+func (c choice) clear(n *html.Node, size int) {
 	for child := n.FirstChild; child != nil; {
 		next := child.NextSibling
-		if child.Type == html.ElementNode && isBlock(child) {
-			if (furniture(child) || linkList(child)) && !c.mostly(child) {
+		if child.Type == html.ElementNode && (isBlock(child) || child.Data == "span") {
+			list := linkList(child)
+			text, _ := measure(child)
+			if (furniture(child) || list) && !c.mostly(child) || list && purely(child) && text*2 < size {
 				n.RemoveChild(child)
 			} else {
-				c.clear(child)
+				c.clear(child, size)
 			}
 		}
 		child = next
@@ -221,14 +240,22 @@ func (c choice) mostly(n *html.Node) bool {
 	return chosen*2 > all
 }
 
-// withoutTitle takes off a heading that repeats the title.
+// withoutTitle takes off a line near the beginning that repeats the title, as a heading or otherwise.
 func withoutTitle(md, title string) string {
-	md = strings.TrimLeft(md, " \n")
-	line, rest, _ := strings.Cut(md, "\n")
-	if heading, ok := strings.CutPrefix(line, "# "); ok && title != "" && strings.Contains(squash(title), squash(heading)) {
-		return rest
+	title = squash(title)
+	rest, before := strings.TrimLeft(md, " \n"), 0
+	for n := 0; n < 5 && rest != ""; n++ {
+		line, after, _ := strings.Cut(rest, "\n")
+		bare := squash(linkText.ReplaceAllString(strings.Trim(line, "#* "), "$1"))
+		if (len(bare)*2 >= len(title) || strings.HasPrefix(line, "# ")) && strings.Contains(title, bare) && bare != "" {
+			return strings.TrimLeft(md, " \n")[:before] + after
+		}
+		before += len(rest) - len(after)
+		rest = after
 	}
 	return md
 }
+
+var linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 func squash(s string) string { return strings.ToLower(strings.Join(strings.Fields(s), "")) }

@@ -15,14 +15,22 @@ var removed = set("svg noscript template button select option input label legend
 var removedRoles = set("navigation banner contentinfo search dialog alertdialog menu menubar toolbar tablist tooltip")
 
 var (
-	// furnitureName matches classes and ids of parts that surround the content of pages. Words are matched whole.
-	furnitureName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:nav|navbar|navigation|gnb|lnb|snb|menu|megamenu|breadcrumbs?|sidebar|side|aside|rail|footer|foot|masthead|` +
-		`cookies?|consent|gdpr|banners?|popup|modal|overlay|toast|newsletter|subscribe|subscription|paywall|signup|login|share|sharing|sns|social|follow|` +
-		`related|recommend(?:ed|ations?)?|recirc|trending|popular|ranking|most-?read|more-news|also-like|ads?|advert(?:isement)?s?|adsbygoogle|promo|sponsor(?:ed)?|` +
-		`toolbar|pagination|pager|paging|skip(?:-?link)?|copyright|widgets?|tags|tag-list|hot-?topics|author-?bio|byline-card|edit-?section|editsection|toc|catlinks|navbox|` +
-		`vote|votes|voting|score-box|stats-bar|gutter|lineno|line-?numbers|linenos|rouge-gutter|printfooter|print-only|sr-only|visually-hidden|screen-reader(?:-text)?|a11y|blind)(?:$|[\s_-])`)
-	commentName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:comments?|comment-?list|commentlist|comment-?area|disqus(?:_thread)?|replies|reply-?list|cmt|u_cbox|livere|respond)(?:$|[\s_-])`)
-	contentName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:article-?(?:body|content|view)?|post-?(?:body|content)|entry-?content|main-?content|content-?body|answers?|prose|markdown-?body)(?:$|[\s_-])`)
+	// furnitureName matches classes and ids of parts that surround the content of pages. Words are matched whole, in any style of joining them.
+	furnitureName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:nav|navbar|navigation|gnb|lnb|snb|(?:top|main|sub|side)?[-_]?menu|megamenu|breadcrumbs?|sidebar|side|aside|rail|footer|foot|` +
+		`masthead|banners?|popup|modal|overlay|toast|newsletter|subscribe|subscription|paywall|signup|login|share|sharing|sharedaddy|sns|social|follow|` +
+		`related?|recommend(?:ed|ations?)?|recirc|similar|trending|popular|ranking|most[-_]?read|more-news|also-like|ads?|adsense|adsbygoogle|advert(?:isement)?s?|revenue|promo|` +
+		`sponsor(?:s|ed)?|toolbar|pagination|pager|paging|skip(?:[-_]?(?:link|nav))?|copyright|widgets?|tags|taglist|tag[-_]?(?:list|trail)|hot[-_]?topics|byline|byline-card|` +
+		`(?:post|entry|article)[-_]?(?:meta|info)|subtext|edit[-_]?section|toc|catlinks|navbox|satisfaction|feedback|cta|` +
+		`vote|votes|voting|votecell|score-box|stats-bar|gutter|lineno|line[-_]?numbers?(?:-(?:wrapper|rows))?(?:$|\s)|linenos|printfooter|print-only|sr-only|visually-hidden|screen-reader|a11y|blind|attachments?)(?:$|[\s_-])`)
+	// neverName matches those that are no content on any page, even if the extractor takes them for it.
+	neverName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:post[-_]?profile|user[-_]?(?:info|card|profile)|author[-_]?(?:box|card|bio)|edit[-_]?section|adsense|adsbygoogle|advert(?:isement)?s?|revenue|` +
+		`newsletter|subscribe|share|sharing|sharedaddy|sns|breadcrumbs?|pagination|pager|paging|toolbar|copyright|related|recommend(?:ed|ations?)?|most[-_]?read|votecell|voting|` +
+		`gutter|lineno|line[-_]?numbers?(?:-(?:wrapper|rows))?(?:$|\s)|linenos|sr-only|visually-hidden|catlinks|navbox|satisfaction|skip[-_]?(?:link|nav)?)(?:$|[\s_-])`)
+	// consentName matches requests for consent, which may be longer than the page below them.
+	consentName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:cookies?|consent|gdpr|onetrust|cmp)(?:$|[\s_-])`)
+	commentName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:comments?|comment[-_]?(?:list|area|box|section)|commentlist|disqus|replies|reply|reply[-_]?(?:list|area|box)|reviews|review[-_]?(?:list|area)|cmt|bo[-_]?vc|cbox|livere|respond)(?:$|[\s_-])`)
+	contentName = regexp.MustCompile(`(?i)(?:^|[\s_-])(?:article[-_]?(?:body|content|view)?|post[-_]?(?:body|content)|entry[-_]?content|main[-_]?content|content[-_]?body|answers?|prose|markdown[-_]?body)(?:$|[\s_-])`)
+	camel       = regexp.MustCompile(`([a-z])([A-Z])`)
 )
 
 // commentShare: a page whose text is this many times shorter without its comments consists of them, as a thread of a forum does.
@@ -30,7 +38,8 @@ const commentShare = 3
 
 // prune removes from a tree what is not shown, and what is no content on any page. Comments are removed where there is something besides them.
 func prune(body *html.Node, unseen []string) {
-	var comments []*html.Node
+	var comments, never []*html.Node
+	all, _ := measure(body)
 	var walk func(n *html.Node)
 	walk = func(n *html.Node) {
 		for child := n.FirstChild; child != nil; {
@@ -42,8 +51,16 @@ func prune(body *html.Node, unseen []string) {
 			case removed[child.Data] || has(child, "hidden") || notShown(child, unseen) || removedRoles[get(child, "role")]:
 				n.RemoveChild(child)
 			default:
-				if isComments(child) {
+				switch name := names(child); {
+				case isComments(child):
 					comments = append(comments, child)
+				case child.Data == "pre" || child.Data == "main" || child.Data == "article" || contentName.MatchString(name):
+				case consentName.MatchString(name):
+					never = append(never, child)
+				case neverName.MatchString(name):
+					if text, _ := measure(child); text*2 < all {
+						never = append(never, child)
+					}
 				}
 				walk(child)
 			}
@@ -51,20 +68,37 @@ func prune(body *html.Node, unseen []string) {
 		}
 	}
 	walk(body)
-	inComments := 0
-	for _, n := range comments {
-		text, _ := measure(n)
-		inComments += text
-	}
+	drop(body, never, 1000)
+	drop(body, comments, commentShare)
+}
+
+// drop removes parts of a page unless little would be left: less than 200 bytes, or one in so many.
+func drop(body *html.Node, parts []*html.Node, oneIn int) {
 	all, _ := measure(body)
-	if all-inComments < 200 || (all-inComments)*commentShare < all {
+	in := 0
+	for _, n := range parts {
+		if within(n, parts) {
+			continue
+		}
+		text, _ := measure(n)
+		in += text
+	}
+	if all-in < 200 || (all-in)*oneIn < all {
 		return
 	}
-	for _, n := range comments {
-		if n.Parent != nil {
-			n.Parent.RemoveChild(n)
+	for _, n := range parts {
+		n.Parent.RemoveChild(n)
+	}
+}
+
+// within says whether one of the parts holds n.
+func within(n *html.Node, parts []*html.Node) bool {
+	for up := n.Parent; up != nil; up = up.Parent {
+		if slices.Contains(parts, up) {
+			return true
 		}
 	}
+	return false
 }
 
 // notShown says whether a style of the page hides an element. The frames of the whole page are excepted: scripts show them later.
@@ -83,10 +117,19 @@ func notShown(n *html.Node, unseen []string) bool {
 	return false
 }
 
+// names gives the class and id of an element as words.
+func names(n *html.Node) string {
+	name := get(n, "class") + " " + get(n, "id")
+	if len(name) == 1 {
+		return ""
+	}
+	return camel.ReplaceAllString(name, "$1-$2")
+}
+
 func isComments(n *html.Node) bool {
 	switch n.Data {
 	case "div", "section", "ul", "ol", "aside", "article", "table", "li":
-		return commentName.MatchString(get(n, "class")+" "+get(n, "id")) || strings.HasSuffix(get(n, "itemtype"), "schema.org/Comment")
+		return commentName.MatchString(names(n)) || strings.HasSuffix(get(n, "itemtype"), "schema.org/Comment")
 	}
 	return false
 }
@@ -99,7 +142,7 @@ func furniture(n *html.Node) bool {
 	case "header", "h1", "h2", "h3", "h4", "h5", "h6", "p", "pre", "blockquote", "main", "tr", "tbody", "thead", "body":
 		return false
 	}
-	name := get(n, "class") + " " + get(n, "id")
+	name := names(n)
 	if contentName.MatchString(name) {
 		return false
 	}
@@ -109,7 +152,7 @@ func furniture(n *html.Node) bool {
 // linkList says whether an element is a list or box of links to elsewhere.
 func linkList(n *html.Node) bool {
 	switch n.Data {
-	case "ul", "ol", "div", "section", "table", "header":
+	case "ul", "ol", "div", "section", "table", "header", "p", "center", "dl":
 	default:
 		return false
 	}
@@ -120,7 +163,13 @@ func linkList(n *html.Node) bool {
 			links++
 		}
 	}
-	return links >= 3 && linked*10 > text*8
+	return links >= 3 && linked*10 > text*7
+}
+
+// purely says whether next to nothing of an element is no link, as in a menu.
+func purely(n *html.Node) bool {
+	text, linked := measure(n)
+	return linked*10 > text*9
 }
 
 // measure gives the bytes of the words below n, and how many of them are links.
@@ -153,7 +202,7 @@ func hasBlock(n *html.Node) bool {
 // inText says whether an element is a part of a text, not one that holds a text.
 func inText(n *html.Node) bool {
 	switch n.Data {
-	case "article", "main", "section", "div", "body", "td", "table":
+	case "article", "main", "section", "div", "body", "td":
 		return false
 	}
 	return true

@@ -2,6 +2,7 @@ package extract
 
 import (
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,9 @@ const (
 	longCell = 600 // bytes; a cell with more is a part of a layout
 )
 
+// dissolved marks what was a table of layout.
+const dissolved = "dissolved"
+
 // markdown writes a tree as Markdown. Nothing is escaped: models read it, no renderer does. What the converter makes nothing of is written as text.
 func markdown(n *html.Node, at *url.URL) (md string) {
 	prepare(n, at)
@@ -31,8 +35,19 @@ func markdown(n *html.Node, at *url.URL) (md string) {
 	if err != nil || len(strings.TrimSpace(string(out))) == 0 {
 		return plain(n)
 	}
-	return string(out)
+	return unescape(string(out))
 }
+
+// unescape takes back the entities that the converter writes for angle brackets outside of code.
+func unescape(md string) string {
+	parts := strings.Split(md, "```")
+	for i := 0; i < len(parts); i += 2 {
+		parts[i] = brackets.Replace(parts[i])
+	}
+	return strings.Join(parts, "```")
+}
+
+var brackets = strings.NewReplacer("&lt;", "<", "&gt;", ">")
 
 func newConverter() *converter.Converter {
 	return converter.NewConverter(
@@ -136,8 +151,10 @@ func tabulate(n *html.Node) {
 			continue
 		}
 		switch d.Data {
-		case "table", "h1", "h2", "h3", "ul", "ol", "pre", "blockquote":
-			layout = layout || d.Data != "ul" && d.Data != "ol"
+		case "table", "h1", "h2", "h3", "pre", "blockquote":
+			layout = true
+		case "div":
+			layout = layout || has(d, dissolved)
 		case "tr":
 			rows++
 			width := 0
@@ -146,7 +163,7 @@ func tabulate(n *html.Node) {
 					width += max(1, span(cell, "colspan"))
 					total += max(1, span(cell, "colspan")) * max(1, span(cell, "rowspan"))
 					text, _ := measure(cell)
-					layout = layout || text > longCell
+					layout = layout || text > longCell || text > longCell/6 && paragraphs(cell) > 1
 				}
 			}
 			widest = max(widest, width)
@@ -156,11 +173,68 @@ func tabulate(n *html.Node) {
 		dissolve(n)
 		return
 	}
+	var below []spanned
 	for d := range n.Descendants() {
-		if d.Type == html.ElementNode && (d.Data == "td" || d.Data == "th") {
-			flatten(d)
+		if d.Type == html.ElementNode && d.Data == "tr" {
+			below = fill(d, below)
 		}
 	}
+}
+
+// spanned is a cell that reaches into rows below its own.
+type spanned struct {
+	column, rows int
+	cell         *html.Node
+}
+
+// fill gives a row a cell for each column: what spans columns is followed by empty cells, what spans rows is there in each of them.
+func fill(row *html.Node, above []spanned) (below []spanned) {
+	column := 0
+	reach := func(before *html.Node) {
+		for len(above) > 0 && above[0].column <= column {
+			row.InsertBefore(clone(above[0].cell), before)
+			if above[0].rows--; above[0].rows > 0 {
+				below = append(below, above[0])
+			}
+			above = above[1:]
+			column++
+		}
+	}
+	for cell := row.FirstChild; cell != nil; cell = cell.NextSibling {
+		if cell.Type != html.ElementNode || cell.Data != "td" && cell.Data != "th" {
+			continue
+		}
+		reach(cell)
+		flatten(cell)
+		wide, high := span(cell, "colspan"), span(cell, "rowspan")
+		cell.Attr = nil
+		for i := range wide {
+			if high > 1 {
+				below = append(below, spanned{column, high - 1, cell})
+			}
+			if i > 0 {
+				row.InsertBefore(&html.Node{Type: html.ElementNode, Data: cell.Data}, cell.NextSibling)
+				cell = cell.NextSibling
+			}
+			column++
+		}
+	}
+	for len(above) > 0 {
+		column = max(column, above[0].column)
+		reach(nil)
+	}
+	slices.SortStableFunc(below, func(a, b spanned) int { return a.column - b.column })
+	return below
+}
+
+// paragraphs counts the blocks of text in a cell.
+func paragraphs(cell *html.Node) (n int) {
+	for d := range cell.Descendants() {
+		if d.Type == html.ElementNode && (d.Data == "p" || d.Data == "div") && !hasBlock(d) {
+			n++
+		}
+	}
+	return n
 }
 
 // span reads an attribute of a cell and takes it off if it is none of a sensible table.
@@ -180,7 +254,7 @@ func span(cell *html.Node, key string) int {
 
 // dissolve makes blocks of the cells of a table.
 func dissolve(n *html.Node) {
-	n.Data, n.DataAtom = "div", 0
+	n.Data, n.DataAtom, n.Attr = "div", 0, []html.Attribute{{Key: dissolved}}
 	for d := range n.Descendants() {
 		switch d.Data {
 		case "tbody", "thead", "tfoot", "tr", "td", "th", "caption":

@@ -28,7 +28,7 @@ type scanned struct {
 	title  string            // of the element title
 	metas  map[string]string // content by name, property or itemprop, in lower case; the first one counts
 	jsonLD []string
-	times  []string // of elements time that say when the page was published
+	times  []string // of elements time, those first that say when the page was published
 	base   *url.URL // what relative links refer to
 	first  string   // the first heading
 	unseen []string // ids (#x) and classes (.x) that the style of the page does not show
@@ -63,7 +63,7 @@ var formatting = set("b strong i em code")
 
 var kept = set("a body h1 h2 h3 h4 h5 h6 p br hr li dt dd thead tbody tfoot tr td th caption img option legend")
 
-var keptAttrs = set("id class href src alt title lang datetime itemprop itemtype property rel role hidden aria-hidden aria-label colspan rowspan start type content name")
+var keptAttrs = set("id class href src alt title lang datetime itemprop itemtype property rel role colspan rowspan start type content name")
 
 func set(names string) map[string]bool {
 	m := make(map[string]bool)
@@ -131,6 +131,17 @@ func (s *scanner) words(raw string, z *html.Tokenizer) {
 	}
 }
 
+// standing gives the element that is written for another one: custom elements are blocks, and inline ones that mean nothing here have only their style.
+func standing(name string) string {
+	switch {
+	case strings.ContainsRune(name, '-'):
+		return "div"
+	case inline[name] && !kept[name] && !structural[name] && !formatting[name] && name != "wbr" && name != "input":
+		return "span"
+	}
+	return name
+}
+
 // start writes a tag and gives the name of the element if what follows is its raw text.
 func (s *scanner) start(z *html.Tokenizer) string {
 	b, more := z.TagName()
@@ -171,6 +182,8 @@ func (s *scanner) start(z *html.Tokenizer) string {
 		s.rooted = true
 	case "time":
 		if strings.Contains(attrs["itemprop"]+attrs["class"], "ublish") || attrs["pubdate"] != "" {
+			s.times = append([]string{attrs["datetime"]}, s.times...)
+		} else if len(s.times) < 8 {
 			s.times = append(s.times, attrs["datetime"])
 		}
 	}
@@ -183,15 +196,17 @@ func (s *scanner) start(z *html.Tokenizer) string {
 	}
 	s.gap(name)
 	s.inH1 = s.inH1 || name == "h1" && s.first == ""
-	if strings.ContainsRune(name, '-') {
-		name = "div" // a custom element
-	}
+	name = standing(name)
 	switch {
 	case formatting[name]:
 		if s.bold[name]++; s.bold[name] > 1 {
 			return ""
 		}
-		attrs = map[string]string{"class": attrs["class"]} // the language of code
+		only := map[string]string{"class": attrs["class"]} // the language of code
+		if concealed(attrs) {
+			only["hidden"] = ""
+		}
+		attrs = only
 	case structural[name]:
 		if s.depth >= maxDepth || nesting[name] && s.nested >= maxNested {
 			s.dropped[name]++
@@ -222,9 +237,7 @@ func (s *scanner) end(name string) {
 	}
 	s.gap(name)
 	s.inH1 = s.inH1 && name != "h1"
-	if strings.ContainsRune(name, '-') {
-		name = "div"
-	}
+	name = standing(name)
 	switch {
 	case formatting[name]:
 		if s.bold[name] = max(0, s.bold[name]-1); s.bold[name] > 0 {
@@ -261,7 +274,6 @@ func (s *scanner) tag(name string, attrs map[string]string) {
 	s.out.WriteString("<" + name)
 	if concealed(attrs) {
 		s.out.WriteString(" hidden")
-		delete(attrs, "hidden")
 	}
 	for key := range keptAttrs {
 		if v, ok := attrs[key]; ok {

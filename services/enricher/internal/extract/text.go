@@ -75,7 +75,7 @@ func cut(text string, maxRunes int) string {
 		return strings.TrimRight(window[:i], " \n")
 	}
 	if i := lastSentence(window); i >= near {
-		return window[:i]
+		return strings.TrimRight(window[:i], " \n")
 	}
 	if i := strings.LastIndexAny(window, " \n"); i >= near {
 		return strings.TrimRight(window[:i], " \n")
