@@ -18,9 +18,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/enricher/internal/guard"
+	"hydrallm/services/enricher/internal/guard/proxy"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/machine"
@@ -28,45 +31,59 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-var errRefused = errors.New("refused")
-
-// rig is a pool, and a site that is the only one that may be fetched.
+// rig is a pool that reaches the network as it does in production, and a site on loopback that the guard makes an exception for.
 type rig struct {
 	*Pool
 
-	site  *http.ServeMux
-	url   string
-	proxy *testProxy
-	log   *output
+	site *http.ServeMux
+	url  string
+	log  *output
 }
 
 func setup(tb testing.TB, change ...func(*Config)) *rig {
+	tb.Helper()
+	r := &rig{site: http.NewServeMux()}
+	server := httptest.NewServer(r.site)
+	tb.Cleanup(server.Close)
+	r.url = server.URL
+	r.Pool, r.log = startPool(tb, guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), append([]func(*Config){func(cfg *Config) {
+		cfg.settle = await.Limit
+	}}, change...)...)
+	var held sync.Map // name of a page -> channel that is closed when it may go on
+	holder := func(q *http.Request) chan struct{} {
+		ch, _ := held.LoadOrStore(q.URL.RawQuery, make(chan struct{}))
+		return ch.(chan struct{}) //nolint:forcetypeassert // nothing else is stored
+	}
+	r.site.HandleFunc("/hold", func(_ http.ResponseWriter, q *http.Request) {
+		select {
+		case <-holder(q):
+		case <-q.Context().Done():
+		}
+	})
+	r.site.HandleFunc("/release", func(_ http.ResponseWriter, q *http.Request) { close(holder(q)) })
+	return r
+}
+
+// startPool makes a pool behind a proxy of a guard. It ends before the test does.
+func startPool(tb testing.TB, g *guard.Guard, change ...func(*Config)) (*Pool, *output) {
 	tb.Helper()
 	path, err := find("")
 	if err != nil {
 		machine.Missing(tb, "Chromium", err)
 	}
-	r := &rig{site: http.NewServeMux(), log: &output{}}
-	server := httptest.NewServer(r.site)
-	tb.Cleanup(server.Close)
-	r.url = server.URL
-	r.proxy = startProxy(tb, server.Listener.Addr().String())
-	cfg := Config{
-		Path: path, Proxy: r.proxy.config(), Log: slog.New(slog.NewTextHandler(r.log, nil)), Timeout: await.Limit, answer: await.Limit,
-		Check: func(_ context.Context, raw string) (*url.URL, error) {
-			u, err := url.Parse(raw)
-			if err != nil || u.Scheme != "http" || u.Host != server.Listener.Addr().String() {
-				return nil, fmt.Errorf("%s: %w", raw, errRefused)
-			}
-			return u, nil
-		},
-	}
+	said := &output{}
+	log := slog.New(slog.NewTextHandler(said, nil))
+	way, err := proxy.Start(tb.Context(), g, log)
+	require.NoError(tb, err)
+	tb.Cleanup(func() { require.NoError(tb, way.Stop(context.Background())) })
+	cfg := Config{Path: path, Proxy: Proxy{Addr: way.Addr()}, Check: g.Check, Log: log, Timeout: await.Limit, answer: await.Limit}
+	cfg.Proxy.User, cfg.Proxy.Password = way.Credentials()
 	for _, f := range change {
 		f(&cfg)
 	}
-	r.Pool = New(cfg)
-	tb.Cleanup(func() { require.NoError(tb, r.Stop(context.Background())) })
-	return r
+	pool := New(cfg)
+	tb.Cleanup(func() { require.NoError(tb, pool.Stop(context.Background())) })
+	return pool, said
 }
 
 // page serves HTML, and gives its address.
@@ -78,23 +95,31 @@ func (r *rig) page(path, html string) string {
 	return r.url + path
 }
 
-// process gives the Chromium that runs.
-func (r *rig) running(tb testing.TB) *process {
-	tb.Helper()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	require.NotNil(tb, r.current)
-	<-r.current.done
-	return r.current.process
+// saying is a page whose script calls say with its text. Until then a request of it is under way, so that it is read not before, however slow the machine.
+func saying(script string) string {
+	return `<p id=p></p><script>
+		fetch('/hold?' + location.pathname);
+		const say = text => { p.textContent = text; fetch('/release?' + location.pathname) };
+	</script>` + script
 }
 
-// quiet waits until all pages are closed.
-func (r *rig) quiet(tb testing.TB) {
+// running gives the Chromium that runs.
+func (p *Pool) running(tb testing.TB) *process {
+	tb.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	require.NotNil(tb, p.current)
+	<-p.current.done
+	return p.current.process
+}
+
+// allClosed waits until no page is open.
+func (p *Pool) allClosed(tb testing.TB) {
 	tb.Helper()
 	await.True(tb, func() bool {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		return r.users == 0
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		return p.users == 0
 	})
 }
 
@@ -152,8 +177,8 @@ func TestScriptsAreRun(t *testing.T) {
 	r.site.HandleFunc("/data", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "안녕하세요 𝄞") })
 	r.site.HandleFunc("/old", func(w http.ResponseWriter, q *http.Request) { http.Redirect(w, q, "/new", http.StatusFound) })
 	for name, c := range map[string]struct{ path, html, want string }{
-		"fetch":    {"/fetch", `<p id=p></p><script>fetch('/data').then(r => r.text()).then(t => { p.textContent = t })</script>`, `<p id="p">안녕하세요 𝄞</p>`},
-		"module":   {"/module", `<p id=p></p><script type=module>p.textContent = await (await fetch('/data')).text()</script>`, `<p id="p">안녕하세요 𝄞</p>`},
+		"fetch":    {"/fetch", saying(`<script>fetch('/data').then(r => r.text()).then(say)</script>`), `<p id="p">안녕하세요 𝄞</p>`},
+		"module":   {"/module", saying(`<script type=module>say(await (await fetch('/data')).text())</script>`), `<p id="p">안녕하세요 𝄞</p>`},
 		"location": {"/location", `<script>location.href = '/new'</script>`, `<p>new</p>`},
 		"redirect": {"/old", "", `<p>new</p>`},
 		"refresh":  {"/refresh", `<meta http-equiv=refresh content="0; url=/new">`, `<p>new</p>`},
@@ -216,11 +241,11 @@ func TestKilledBrowserIsReplaced(t *testing.T) {
 	}
 	all.Wait()
 	require.NotEqual(t, first.cmd.Process.Pid, r.running(t).cmd.Process.Pid)
-	require.Equal(t, 2, r.log.count("the browser has started"), "one start at a time")
-	require.Equal(t, 1, r.log.count("the browser has died"))
 	last := r.running(t)
 	require.NoError(t, r.Stop(t.Context()))
 	gone(t, last)
+	require.Equal(t, 2, r.log.count("the browser has started"), "one start at a time")
+	require.Equal(t, 1, r.log.count("the browser has died"))
 }
 
 // R-257: a browser that says nothing is killed with all its processes.
@@ -230,14 +255,14 @@ func TestHungBrowserIsKilled(t *testing.T) {
 	good := r.page("/good", `<p>good</p>`)
 	_, err := r.Render(t.Context(), good)
 	require.NoError(t, err)
-	r.quiet(t)
+	r.allClosed(t)
 	first := r.running(t)
 	require.NoError(t, syscall.Kill(first.cmd.Process.Pid, syscall.SIGSTOP))
 	r.cfg.answer = 1
 	_, err = r.Render(t.Context(), good)
 	require.ErrorIs(t, err, errHung)
 	gone(t, first)
-	r.quiet(t)
+	r.allClosed(t)
 	r.cfg.answer = await.Limit
 	_, err = r.Render(t.Context(), good)
 	require.NoError(t, err)
@@ -260,7 +285,7 @@ func TestEndlessScript(t *testing.T) {
 	require.NoError(t, err, "beside it")
 	cancel()
 	require.ErrorIs(t, await.Value(t, failed), context.Canceled)
-	r.quiet(t)
+	r.allClosed(t)
 	_, err = r.Render(t.Context(), r.url+"/good")
 	require.NoError(t, err, "after it")
 	require.Equal(t, 1, r.log.count("the browser has started"))
@@ -304,12 +329,12 @@ func TestLeases(t *testing.T) {
 // R-715: nobody needs it, so it ends; somebody does, so it is back.
 func TestUnusedBrowserEnds(t *testing.T) {
 	t.Parallel()
-	r := setup(t, func(cfg *Config) { cfg.Idle = 1 })
+	r := setup(t, func(cfg *Config) { cfg.Idle = 10 * time.Millisecond })
 	good := r.page("/good", `<p>good</p>`)
-	for range 2 {
+	for n := range 2 {
 		_, err := r.Render(t.Context(), good)
 		require.NoError(t, err)
-		await.True(t, func() bool { return r.log.count("the browser is not needed") == r.log.count("the browser has started") })
+		await.True(t, func() bool { return r.log.count("the browser is not needed") == n+1 })
 	}
 	require.Equal(t, 2, r.log.count("the browser has started"))
 }

@@ -38,7 +38,7 @@ type Config struct {
 	Timeout time.Duration // for one page; 0 = 20 s
 	Idle    time.Duration // after which an unused Chromium is ended; 0 = 5 min
 
-	answer time.Duration // for tests
+	answer, settle time.Duration // for tests
 }
 
 const (
@@ -92,6 +92,9 @@ func New(cfg Config) *Pool {
 	}
 	if cfg.answer <= 0 {
 		cfg.answer = defaultAnswer
+	}
+	if cfg.settle <= 0 {
+		cfg.settle = settleLimit
 	}
 	p := &Pool{cfg: cfg, leases: make(chan struct{}, cfg.Pages)}
 	p.ctx, p.end = context.WithCancelCause(context.Background())
@@ -192,7 +195,7 @@ func (p *Pool) leave() {
 func (p *Pool) process(ctx context.Context) (*process, error) {
 	p.mu.Lock()
 	l := p.current
-	if l == nil || l.failedLongAgo() {
+	if l == nil || l.over() {
 		l = &launch{done: make(chan struct{})}
 		p.current = l
 		p.work.Go(func() { p.keep(l) })
@@ -206,10 +209,14 @@ func (p *Pool) process(ctx context.Context) (*process, error) {
 	}
 }
 
-func (l *launch) failedLongAgo() bool {
+// over says whether another start has a chance: this one failed a while ago, or what it started has ended.
+func (l *launch) over() bool {
 	select {
 	case <-l.done:
-		return l.err != nil && time.Since(l.failed) > retryPause
+		if l.err != nil {
+			return time.Since(l.failed) > retryPause
+		}
+		return l.process.ctx.Err() != nil
 	default:
 		return false
 	}
@@ -219,13 +226,14 @@ func (l *launch) failedLongAgo() bool {
 func (p *Pool) keep(l *launch) {
 	l.process, l.err = start(p.ctx, &p.cfg)
 	l.failed = time.Now()
-	close(l.done)
 	if l.err != nil {
 		p.complain(l.err)
+		close(l.done)
 		return
 	}
 	pid := slog.Int("pid", l.process.cmd.Process.Pid)
 	p.cfg.Log.InfoContext(p.ctx, "the browser has started", slog.String("path", l.process.cmd.Path), pid, slog.Bool("sandbox", sandboxed()))
+	close(l.done)
 	look := time.NewTicker(p.cfg.Idle)
 	defer look.Stop()
 	for running := true; running; {

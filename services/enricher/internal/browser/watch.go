@@ -128,7 +128,7 @@ func (w *watch) take(event *cdp.Event) {
 	case "Page.loadEventFired":
 		if w.navigated && !w.loaded {
 			w.loaded = true
-			w.last.Reset(settleLimit)
+			w.last.Reset(w.tab.cfg.settle)
 		}
 	case "Network.requestWillBeSent":
 		take(event, func(e *networkEvent) {
