@@ -47,7 +47,7 @@ func setup(tb testing.TB, change ...func(*Config)) *rig {
 	tb.Cleanup(server.Close)
 	r.url = server.URL
 	r.Pool, r.log = startPool(tb, guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), append([]func(*Config){func(cfg *Config) {
-		cfg.settle = await.Limit
+		cfg.Load, cfg.Settle = await.Limit, await.Limit
 	}}, change...)...)
 	var held sync.Map // name of a page -> channel that is closed when it may go on
 	holder := func(q *http.Request) chan struct{} {
@@ -207,6 +207,15 @@ func TestScriptsAreRun(t *testing.T) {
 		})
 	}
 	r.page("/new", `<p>new</p>`)
+}
+
+// R-716: a page that loads itself for ever is read all the same.
+func TestEndlessRefresh(t *testing.T) {
+	t.Parallel()
+	r := setup(t, func(cfg *Config) { cfg.Load, cfg.Settle = 2*time.Second, time.Second })
+	page, err := r.Render(t.Context(), r.page("/", `<meta http-equiv=refresh content=0><p>again</p>`))
+	require.NoError(t, err)
+	require.Equal(t, r.url+"/", page.URL)
 }
 
 // R-257: a page that ran is lost with its browser, and the next one gets another.

@@ -77,6 +77,13 @@ func (c *conn) listen(id proto.TargetSessionID) *session {
 	return s
 }
 
+// listening says whether there are sessions.
+func (c *conn) listening() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.sessions) > 0
+}
+
 func (s *session) leave() {
 	s.conn.mu.Lock()
 	delete(s.conn.sessions, s.id)

@@ -17,5 +17,8 @@ func startGroup(cmd *exec.Cmd) error {
 	return cmd.Start()
 }
 
+// kill kills one process of a group.
+func kill(pid int) { _ = syscall.Kill(pid, syscall.SIGKILL) }
+
 // killGroup kills a program with all that it started. It is called before the program is waited for, so that its number is no other's.
 func killGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -198,6 +198,9 @@ func TestLimitsOfPages(t *testing.T) {
 	require.Greater(t, len(page.HTML), maxHTML-4)
 	require.NotContains(t, string(page.HTML[maxHTML-8:]), "\ufffd")
 
+	_, err = r.Render(t.Context(), r.page("/memory", `<script>let a = []; for (;;) a.push(new Uint8Array(8 << 20).fill(1))</script>`))
+	require.ErrorIs(t, err, errCrashed)
+
 	r.site.HandleFunc("/bytes", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 16<<20)) })
 	_, err = r.Render(t.Context(), r.page("/much", `<script>(async () => { for (let i = 0; ; i++) await (await fetch('/bytes?' + i)).arrayBuffer() })()</script>`))
 	require.ErrorIs(t, err, errBytes)

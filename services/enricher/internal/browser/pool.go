@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,16 +37,14 @@ type Config struct {
 
 	Pages   int           // at a time; 0 = as many as processors, at least 2 and at most 8
 	Timeout time.Duration // for one page; 0 = 20 s
+	Load    time.Duration // from the begin to the load event, after which what is there is read; 0 = 10 s
+	Settle  time.Duration // from the load event on, for what scripts load; 0 = 4 s
 	Idle    time.Duration // after which an unused Chromium is ended; 0 = 5 min
 
-	answer, settle time.Duration // for tests
+	answer time.Duration // for tests
 }
 
-const (
-	defaultTimeout = 20 * time.Second
-	defaultIdle    = 5 * time.Minute
-	retryPause     = 30 * time.Second // between tries to start a Chromium that did not start
-)
+const retryPause = 30 * time.Second // between tries to start a Chromium that did not start
 
 // Page is what became of a page.
 type Page struct {
@@ -81,21 +80,12 @@ type launch struct {
 
 // New makes a pool without a Chromium: the first page that is needed starts one.
 func New(cfg Config) *Pool {
-	if cfg.Pages <= 0 {
-		cfg.Pages = min(max(runtime.GOMAXPROCS(0), 2), 8)
-	}
-	if cfg.Timeout <= 0 {
-		cfg.Timeout = defaultTimeout
-	}
-	if cfg.Idle <= 0 {
-		cfg.Idle = defaultIdle
-	}
-	if cfg.answer <= 0 {
-		cfg.answer = defaultAnswer
-	}
-	if cfg.settle <= 0 {
-		cfg.settle = settleLimit
-	}
+	cfg.Pages = cmp.Or(cfg.Pages, min(max(runtime.GOMAXPROCS(0), 2), 8))
+	cfg.Timeout = cmp.Or(cfg.Timeout, 20*time.Second)
+	cfg.Load = cmp.Or(cfg.Load, 10*time.Second)
+	cfg.Settle = cmp.Or(cfg.Settle, 4*time.Second)
+	cfg.Idle = cmp.Or(cfg.Idle, 5*time.Minute)
+	cfg.answer = cmp.Or(cfg.answer, defaultAnswer)
 	p := &Pool{cfg: cfg, leases: make(chan struct{}, cfg.Pages)}
 	p.ctx, p.end = context.WithCancelCause(context.Background())
 	return p

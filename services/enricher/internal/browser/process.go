@@ -33,6 +33,7 @@ type process struct {
 	cmd       *exec.Cmd
 	profile   string
 	userAgent string
+	watching  sync.WaitGroup // what looks at its memory
 
 	ctx    context.Context //nolint:containedctx // it is the lifetime of the process, with the cause of its end
 	stop   context.CancelCauseFunc
@@ -58,6 +59,7 @@ func start(ctx context.Context, cfg *Config) (*process, error) {
 	}
 	p.ctx, p.stop = context.WithCancelCause(context.Background())
 	go p.route()
+	p.watching.Go(func() { p.limitMemory(cfg.answer) }) //nolint:contextcheck // it ends with the process
 	go p.tend(files)
 
 	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errHung)
@@ -120,6 +122,7 @@ func (p *process) tend(files [2]*os.File) {
 		_ = f.Close()
 	}
 	<-p.done
+	p.watching.Wait()
 	_ = p.cmd.Wait() // that it was killed is no news
 	removeAll(p.profile)
 	close(p.exited)

@@ -12,10 +12,9 @@ import (
 )
 
 const (
-	maxHTML     = 5 << 20          // bytes of a document
-	loadLimit   = 10 * time.Second // from the begin to the load event; then what is there is read
-	settleLimit = 4 * time.Second  // from the load event on, for what scripts load
-	quiet       = 500 * time.Millisecond
+	maxHTML  = 5 << 20 // bytes of a document
+	maxReads = 5
+	quiet    = 500 * time.Millisecond // without requests: then a page has settled
 )
 
 // tab is one page in a context of its own, from its opening to its closing.
@@ -59,6 +58,9 @@ func (t *tab) show(ctx context.Context, address string) (*Page, error) {
 		return nil, context.Cause(ctx)
 	}
 	page, err := t.read(ctx)
+	for tries := 1; err != nil && ctx.Err() == nil && tries < maxReads; tries++ {
+		page, err = t.read(ctx) // another document has come in between
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -33,7 +33,7 @@ type watch struct {
 	status  atomic.Int32    // of the document
 
 	navigated bool // a document is there
-	loaded    bool // and has fired its load event
+	loaded    bool // and has fired its load event, or stopped loading
 	scheduled bool // to go to another document, soon
 	leaving   bool // for it
 	inFlight  map[string]struct{}
@@ -45,12 +45,14 @@ type watch struct {
 
 	calm *time.Timer // fires when nothing was loaded for a while
 	last *time.Timer // fires when waiting has no more sense
+	end  time.Time   // after which last does not go
 }
 
 func newWatch(ctx context.Context, t *tab) *watch {
 	return &watch{
 		tab: t, ctx: ctx, settled: make(chan struct{}), inFlight: map[string]struct{}{}, asked: map[proto.FetchRequestID]struct{}{},
-		calm: time.NewTimer(loadLimit), last: time.NewTimer(loadLimit),
+		calm: time.NewTimer(t.cfg.Load), last: time.NewTimer(t.cfg.Load),
+		end: time.Now().Add(t.cfg.Load + t.cfg.Settle),
 	}
 }
 
@@ -81,6 +83,14 @@ func (w *watch) settle() {
 	if !w.over {
 		w.over = true
 		close(w.settled)
+	}
+}
+
+// load notes that the document is loaded. A page that goes from one to the next for ever is read when the time for one is over.
+func (w *watch) load() {
+	if w.navigated && !w.loaded {
+		w.loaded = true
+		w.last.Reset(min(w.tab.cfg.Settle, time.Until(w.end)))
 	}
 }
 
@@ -118,7 +128,12 @@ func (w *watch) take(event *cdp.Event) {
 	case "Page.frameClearedScheduledNavigation":
 		take(event, func(e *frameEvent) { w.scheduled = w.scheduled && e.FrameID != w.tab.frame })
 	case "Page.frameStoppedLoading":
-		take(event, func(e *frameEvent) { w.leaving = w.leaving && e.FrameID != w.tab.frame })
+		take(event, func(e *frameEvent) { // a download on the way has ended the loading without an event
+			if e.FrameID == w.tab.frame {
+				w.leaving = false
+				w.load()
+			}
+		})
 	case "Page.frameNavigated":
 		take(event, func(e *proto.PageFrameNavigated) {
 			if e.Frame != nil && e.Frame.ParentID == "" && e.Frame.URL != "about:blank" {
@@ -126,10 +141,7 @@ func (w *watch) take(event *cdp.Event) {
 			}
 		})
 	case "Page.loadEventFired":
-		if w.navigated && !w.loaded {
-			w.loaded = true
-			w.last.Reset(w.tab.cfg.settle)
-		}
+		w.load()
 	case "Network.requestWillBeSent":
 		take(event, func(e *networkEvent) {
 			if e.Type != "EventSource" && e.Type != "WebSocket" && e.Type != "Ping" {
@@ -173,6 +185,10 @@ func take[E any](event *cdp.Event, with func(*E)) {
 // request decides about a request before it is sent, and again at each redirect.
 func (w *watch) request(e *proto.FetchRequestPaused) {
 	w.requests++
+	if w.over { // what is there is being read, and may not be replaced meanwhile
+		w.refuse(e.RequestID)
+		return
+	}
 	switch e.ResourceType {
 	case proto.NetworkResourceTypeDocument:
 		w.documents++
