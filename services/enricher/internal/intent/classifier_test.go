@@ -19,9 +19,9 @@ func TestCorpus(t *testing.T) {
 	all := readLabelled(t, "corpus.tsv")
 	require.Len(t, all, 180)
 	for _, one := range all {
-		v := c.NeedsWeb(t.Context(), one.text)
-		require.Equal(t, one.web, v.Web, "%s: %s", one.text, v.Why)
-		require.Equal(t, one.web, strings.HasPrefix(v.Why, WhyPattern), "%s: %s", one.text, v.Why)
+		v := c.NeedsWeb(t.Context(), one.Text)
+		require.Equal(t, one.Web, v.Web, "%s: %s", one.Text, v.Why)
+		require.Equal(t, one.Web, strings.HasPrefix(v.Why, WhyPattern), "%s: %s", one.Text, v.Why)
 	}
 }
 
@@ -31,13 +31,13 @@ var heldOut = score{right: 168, missed: 12, wrong: 0}
 
 type score struct{ right, missed, wrong int }
 
-func scoreOf(c *Classifier, all []labelled) (s score) {
+func scoreOf(c *Classifier, all []Sentence) (s score) {
 	for _, one := range all {
-		_, found := c.patterns.find(fold(one.text))
+		_, found := c.patterns.find(fold(one.Text))
 		switch {
-		case found == one.web:
+		case found == one.Web:
 			s.right++
-		case one.web:
+		case one.Web:
 			s.missed++
 		default:
 			s.wrong++

@@ -29,14 +29,14 @@ func TestSmokeSet(t *testing.T) {
 	all := readLabelled(t, "smoke.tsv")
 	require.Len(t, all, 24)
 	for _, one := range all {
-		v := c.NeedsWeb(t.Context(), one.text)
-		require.Equal(t, one.web, v.Web, "%s: %s", one.text, v.Why)
-		require.Equal(t, one.web, v.Why == WhyEmbedding, "%s: %s", one.text, v.Why)
+		v := c.NeedsWeb(t.Context(), one.Text)
+		require.Equal(t, one.Web, v.Web, "%s: %s", one.Text, v.Why)
+		require.Equal(t, one.Web, v.Why == WhyEmbedding, "%s: %s", one.Text, v.Why)
 	}
 	require.Contains(t, log.String(), "can be had")
 	require.Equal(t, len(all), o.questions(1))
 	for _, one := range all {
-		require.Equal(t, one.web, c.NeedsWeb(t.Context(), one.text).Web)
+		require.Equal(t, one.Web, c.NeedsWeb(t.Context(), one.Text).Web)
 	}
 	require.Equal(t, len(all), o.questions(1), "R-737: a text is embedded once")
 	o.mu.Lock()

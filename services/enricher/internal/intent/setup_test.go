@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"strings"
 	"sync"
 	"testing"
 
@@ -22,22 +21,13 @@ import (
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
 
-// labelled is a sentence of which is known whether it needs the web.
-type labelled struct {
-	text string
-	web  bool
-}
-
-func readLabelled(tb testing.TB, name string) []labelled {
+func readLabelled(tb testing.TB, name string) []Sentence {
 	tb.Helper()
-	data, err := os.ReadFile("testdata/" + name)
+	file, err := os.Open("testdata/" + name)
 	require.NoError(tb, err)
-	var all []labelled
-	for line := range strings.Lines(string(data)) {
-		label, text, _ := strings.Cut(strings.TrimSpace(line), "\t")
-		require.Contains(tb, []string{"web", "no"}, label)
-		all = append(all, labelled{text, label == "web"})
-	}
+	defer file.Close() //nolint:errcheck // nothing was written
+	all, err := ReadSentences(file)
+	require.NoError(tb, err)
 	return all
 }
 
@@ -46,7 +36,12 @@ func settings() config.Intent { return config.Intent{EmbeddingModel: "bge-m3:lat
 // newClassifier makes one without embeddings.
 func newClassifier(tb testing.TB) *Classifier {
 	tb.Helper()
-	c, err := New(settings(), slog.New(slog.DiscardHandler))
+	return newClassifierWith(tb, settings())
+}
+
+func newClassifierWith(tb testing.TB, cfg config.Intent) *Classifier {
+	tb.Helper()
+	c, err := New(cfg, slog.New(slog.DiscardHandler))
 	require.NoError(tb, err)
 	return c
 }
@@ -74,7 +69,7 @@ func newFakeOllama(t *testing.T) *fakeOllama {
 		}
 	}
 	for _, one := range readLabelled(t, "smoke.tsv") {
-		o.web[fold(one.text)] = one.web
+		o.web[fold(one.Text)] = one.Web
 	}
 	o.Server = httptest.NewServer(o)
 	t.Cleanup(o.Close)

@@ -26,6 +26,7 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Check a configuration file and list every error and warning."`
 	Demo    demoCmd    `cmd:"" help:"Run the gateway with a mock upstream and temporary data, to try it."`
 	Mock    mockCmd    `cmd:"" help:"Run the mock upstream alone."`
+	Intent  intentCmd  `cmd:"" help:"Check which questions are taken for ones that need the web."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 
