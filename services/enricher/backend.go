@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"hydrallm/services/enricher/internal/browser"
+	"hydrallm/services/enricher/internal/cache"
 	"hydrallm/services/enricher/internal/enrich"
 	"hydrallm/services/enricher/internal/extract"
 	"hydrallm/services/enricher/internal/fetch"
@@ -15,7 +16,9 @@ import (
 	"hydrallm/services/enricher/internal/mcpclient"
 	"hydrallm/services/enricher/internal/reader"
 	"hydrallm/services/enricher/internal/search"
+	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
+	"hydrallm/shared/subject"
 )
 
 // backend is who fetches and searches, with what that needs between Start and Stop. How much of it happens at once is limited where it happens: the
@@ -27,47 +30,57 @@ type backend struct {
 	proxy   *proxy.Proxy
 	pool    *browser.Pool
 	server  *mcpclient.Client
+	kept    *cache.Cache
 }
 
-func startBackend(ctx context.Context, cfg *config.Web, version string, log *slog.Logger) (*backend, error) {
-	b := &backend{engines: search.Client()}
+func startBackend(ctx context.Context, b *bus.Bus, cfg *config.Web, version string, log *slog.Logger) (*backend, error) {
+	r := &backend{engines: search.Client()}
 	g := guard.New(guard.Config{AllowHosts: cfg.AllowHosts})
 	var renderer reader.Renderer
 	if use := reader.Use(cfg.Browser); use != reader.Never {
 		var err error
-		if b.proxy, err = proxy.Start(ctx, g, log); err != nil {
-			return b, err
+		if r.proxy, err = proxy.Start(ctx, g, log); err != nil {
+			return r, err
 		}
-		user, password := b.proxy.Credentials()
-		b.pool = browser.New(browser.Config{
-			Path: cfg.BrowserPath, Proxy: browser.Proxy{Addr: b.proxy.Addr(), User: user, Password: password}, Check: g.Check, Log: log,
+		user, password := r.proxy.Credentials()
+		r.pool = browser.New(browser.Config{
+			Path: cfg.BrowserPath, Proxy: browser.Proxy{Addr: r.proxy.Addr(), User: user, Password: password}, Check: g.Check, Log: log,
 		})
-		renderer = b.pool
+		renderer = r.pool
 	}
 	own := &enrich.InProcess{
 		Reader:   reader.New(fetch.New(g, fetch.Config{}), renderer, extract.Extract, reader.Use(cfg.Browser), log),
-		Searcher: search.New(*cfg, b.engines, log),
+		Searcher: search.New(*cfg, r.engines, log),
 		Allowed: func(url string) bool {
 			_, err := g.Parse(url)
 			return err == nil
 		},
 	}
-	b.Web = own
+	var web enrich.Web = own
 	if cfg.Backend == "mcp" {
-		b.server = mcpclient.New(cfg.MCP, g, version)
-		byServer := &enrich.ByServer{Server: b.server, Log: log}
+		r.server = mcpclient.New(cfg.MCP, g, version)
+		byServer := &enrich.ByServer{Server: r.server, Log: log}
 		if cfg.MCP.Fallback {
 			byServer.Fallback = own
 		}
-		b.Web = byServer
+		web = byServer
 	}
-	return b, nil
+	bucket, err := b.Bucket(ctx, subject.WebCacheBucket)
+	if err != nil {
+		return r, err
+	}
+	r.kept = cache.New(bucket, cfg.CacheTTL, log)
+	r.Web = &enrich.Kept{Web: web, Cache: r.kept, TTL: cfg.CacheTTL, Mode: cfg.Backend + "." + cfg.Browser}
+	return r, nil
 }
 
 // stop ends what there is of a backend.
 func (b *backend) stop(ctx context.Context) error {
 	if b == nil {
 		return nil
+	}
+	if b.kept != nil {
+		b.kept.Stop()
 	}
 	var errs []error
 	if b.server != nil {

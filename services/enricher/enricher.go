@@ -14,6 +14,7 @@ import (
 	"hydrallm/services/enricher/internal/intent"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/query"
@@ -86,7 +87,7 @@ func Build(p process.Parts) (lifecycle.Service, error) {
 
 func (e *Enricher) begin(ctx context.Context, r *run) (err error) {
 	r.enricher = e
-	if r.backend, err = startBackend(ctx, &e.cfg.Web, e.cfg.Version, e.log); err != nil {
+	if r.backend, err = startBackend(ctx, e.bus, &e.cfg.Web, e.cfg.Version, e.log); err != nil {
 		return err
 	}
 	if err := e.intent.Start(ctx); err != nil {
@@ -100,7 +101,7 @@ func (e *Enricher) begin(ctx context.Context, r *run) (err error) {
 	if r.queries, err = e.bus.Serve(ctx, bus.QueryConfig{Service: query.Enricher, Instance: e.cfg.ID, Version: e.cfg.Version, Handlers: h}); err != nil {
 		return err
 	}
-	r.web = enrich.New(enrich.Config{Web: e.cfg.Web, Locale: e.cfg.Locale}, r.backend, e.intent, nil, e.log)
+	r.web = enrich.New(enrich.Config{Web: e.cfg.Web, Locale: e.cfg.Locale}, r.backend, e.intent, e.log)
 	late := func(context.Context, *bus.Work) { e.metrics.count(endLate) }
 	r.work, err = e.bus.ConsumeWork(ctx, bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: maxInFlight, Refused: late}, r.handle)
 	return err
@@ -126,14 +127,21 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 	added := r.added(ctx, w)
 	took := time.Since(began)
 	r.enricher.metrics.seconds.Observe(took.Seconds())
+	w.Request.WebParts = contract.WebParts(added.Visits)
+	if added.Body != nil { // told before the answer can be there
+		telemetry.Line(ctx, r.enricher.log, enrich.LogLine(added.Chars, w.Request.SessionID))
+	}
 	if err := w.Forward(ctx, added.Body); err != nil {
 		w.Retry(retryPause)
 		return endRetry, err
 	}
-	if added.Body == nil || ctx.Err() != nil { // then the client is gone, and with it the request
+	if ctx.Err() != nil { // the client is gone, and with it the request
 		return endForwarded, nil
 	}
-	r.enricher.record(ctx, w.Request, added.Chars, took)
+	r.enricher.record(ctx, w, &added, took)
+	if added.Body == nil {
+		return endForwarded, nil
+	}
 	return endInjected, nil
 }
 

@@ -87,7 +87,7 @@ func TestRequestsAreHandedOn(t *testing.T) {
 func TestFailedForwardIsRetried(t *testing.T) {
 	t.Parallel()
 	e, next := setup(t)
-	r := &run{enricher: e, web: enrich.New(enrich.Config{}, nil, nil, nil, e.log)}
+	r := &run{enricher: e, web: enrich.New(enrich.Config{}, nil, nil, e.log)}
 	c, err := e.bus.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: 8}, func(ctx context.Context, w *bus.Work) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"hydrallm/services/enricher/internal/enrich"
+	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
-	"hydrallm/shared/telemetry"
 )
 
 const (
@@ -25,30 +25,37 @@ type metadata struct {
 	LatencyMS int64  `json:"latency_ms"`
 }
 
-// record tells of text that was put into a request: in the log (R-280), and as an event of the database (R-281).
-func (e *Enricher) record(ctx context.Context, req *contract.Request, chars int, took time.Duration) {
-	e.metrics.characters.Add(float64(chars))
-	line := enrich.LogLine(chars, req.SessionID)
-	telemetry.Line(ctx, e.log, line)
-	if err := e.keep(ctx, req, line, metadata{SessionID: req.SessionID, Length: chars, LatencyMS: took.Milliseconds()}); err != nil {
+// record tells the database of what was fetched and searched for a request, and of text that was put into it (R-281, R-255, R-256). The request has
+// gone on.
+func (e *Enricher) record(ctx context.Context, w *bus.Work, added *enrich.Result, took time.Duration) {
+	if len(added.Visits) == 0 {
+		return
+	}
+	req := w.Request
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
+	defer cancel()
+	if added.Body != nil {
+		e.metrics.characters.Add(float64(added.Chars))
+		e.keep(ctx, subject.Log(category), req.ID+".web", contract.Log{
+			ID: req.ID + ".web", Level: "INFO", Category: category, Message: enrich.LogLine(added.Chars, req.SessionID), RequestID: req.ID, At: time.Now().UTC(),
+			Metadata: encoded(metadata{SessionID: req.SessionID, Length: added.Chars, LatencyMS: took.Milliseconds()}),
+		})
+	}
+	e.keep(ctx, subject.WebRecorded, fmt.Sprintf("%s.web.%d", req.ID, w.Delivery), contract.WebRecord{
+		RequestID: req.ID, SessionID: req.SessionID, Delivery: w.Delivery, Visits: added.Visits,
+	})
+}
+
+// keep stores a fact.
+func (e *Enricher) keep(ctx context.Context, subj, id string, fact any) {
+	if err := e.bus.PublishFact(ctx, subj, id, encoded(fact)); err != nil {
 		e.metrics.unrecorded.Inc()
-		e.log.WarnContext(ctx, "storing an event", slog.String("category", category), slog.Any("error", err))
+		e.log.WarnContext(ctx, "storing a fact", slog.String("subject", subj), slog.Any("error", err))
 	}
 }
 
-func (e *Enricher) keep(ctx context.Context, req *contract.Request, line string, m metadata) error {
-	data, err := json.Marshal(m)
-	if err != nil {
-		return fmt.Errorf("encoding an event: %w", err)
-	}
-	id := req.ID + ".web"
-	fact, err := json.Marshal(contract.Log{
-		ID: id, Level: "INFO", Category: category, Message: line, RequestID: req.ID, Metadata: data, At: time.Now().UTC(),
-	})
-	if err != nil {
-		return fmt.Errorf("encoding an event: %w", err)
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recordLimit)
-	defer cancel()
-	return e.bus.PublishFact(ctx, subject.Log(category), id, fact)
+// encoded gives a fact as JSON. What is in it can be encoded.
+func encoded(fact any) []byte {
+	data, _ := json.Marshal(fact) //nolint:errchkjson // plain fields
+	return data
 }

@@ -22,6 +22,7 @@ import (
 	"hydrallm/shared/bus/bustest"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
@@ -49,11 +50,12 @@ func (l *lines) count(text string) int {
 type stage struct {
 	*Enricher
 
-	t    *testing.T
-	site string // address of the pages
-	next chan *bus.Work
-	logs chan contract.Log
-	log  *lines
+	t       *testing.T
+	site    string // address of the pages
+	next    chan *bus.Work
+	logs    chan contract.Log
+	records chan contract.WebRecord
+	log     *lines
 }
 
 func startStage(t *testing.T, pages http.Handler) *stage {
@@ -62,11 +64,11 @@ func startStage(t *testing.T, pages http.Handler) *stage {
 	t.Cleanup(site.Close)
 	nothing := httptest.NewServer(http.NotFoundHandler()) // in the place of engines and models
 	t.Cleanup(nothing.Close)
-	s := &stage{t: t, site: site.URL, next: make(chan *bus.Work, 8), logs: make(chan contract.Log, 8), log: &lines{}}
+	s := &stage{t: t, site: site.URL, next: make(chan *bus.Work, 8), logs: make(chan contract.Log, 8), records: make(chan contract.WebRecord, 8), log: &lines{}}
 	b := bustest.Start(t)
 	bustest.Own(t, b, "i1", bustest.Owner{})
 	web := config.Web{
-		Enabled: true, Browser: "never", MaxChars: 6000, Deadline: time.Minute, AllowHosts: []string{"127.0.0.1"}, Search: []string{"searxng"},
+		Enabled: true, Browser: "never", MaxChars: 6000, CacheTTL: time.Hour, Deadline: time.Minute, AllowHosts: []string{"127.0.0.1"}, Search: []string{"searxng"},
 		SearxNGURL: nothing.URL, Intent: config.Intent{EmbeddingURL: nothing.URL},
 	}
 	var err error
@@ -82,6 +84,14 @@ func startStage(t *testing.T, pages http.Handler) *stage {
 	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	facts, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 16, MaxWait: time.Millisecond}, func(_ context.Context, batch []bus.Fact) error {
 		for _, f := range batch {
+			if f.Subject == subject.WebRecorded {
+				var r contract.WebRecord
+				if err := json.Unmarshal(f.Data, &r); err != nil {
+					return err
+				}
+				s.records <- r
+				continue
+			}
 			var log contract.Log
 			if err := json.Unmarshal(f.Data, &log); err != nil {
 				return err
@@ -109,7 +119,7 @@ func article(text string) string {
 	return `<html><head><title>T</title></head><body><article><h1>Heading</h1><p>` + text + ` that is long enough to be an article and no boilerplate.</p></article></body></html>`
 }
 
-// R-002, R-003, R-280, R-281: text of a page is put before the question, told of once in the log and once as an event, and changes no decision.
+// R-002, R-003, R-253, R-255, R-280, R-281: text of a page is put before the question, told of once in the log and once as an event, and changes no decision.
 func TestTextFromTheWeb(t *testing.T) {
 	t.Parallel()
 	s := startStage(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -130,6 +140,15 @@ func TestTextFromTheWeb(t *testing.T) {
 		require.Equal(t, [...]string{"WEB_ENRICH", "INFO", req.ID}, [...]string{event.Category, event.Level, event.RequestID})
 		require.Equal(t, int64(len([]rune(text))), gjson.GetBytes(event.Metadata, "length").Int())
 		require.True(t, gjson.GetBytes(event.Metadata, "latency_ms").Exists())
+		record := await.Value(t, s.records)
+		require.Equal(t, [...]any{req.ID, session, uint64(1)}, [...]any{record.RequestID, record.SessionID, record.Delivery})
+		status := contract.VisitCacheHit
+		if i == 0 {
+			status = contract.VisitSuccess
+		}
+		require.Equal(t, [...]any{contract.VisitFetch, s.site + "/p", status}, [...]any{record.Visits[0].Kind, record.Visits[0].URL, record.Visits[0].Status})
+		require.Contains(t, record.Visits[0].Content, "text-of-the-page")
+		require.Equal(t, string(status), gjson.GetBytes(w.Request.WebParts, "0.data.status").Str)
 	}
 	await.True(t, func() bool { return testutil.ToFloat64(s.metrics.requests.WithLabelValues(endInjected)) == 6 })
 	require.Equal(t, 6, s.log.count("Web context injected: "))
@@ -154,6 +173,10 @@ func TestNothingToInject(t *testing.T) {
 		const body = `{"messages":[{"role":"user","content":"hello there"}],"n":1.0}`
 		w := s.send(&contract.Request{ID: fmt.Sprint("r", i), Surface: contract.SurfaceChat, Web: web}, body)
 		require.Equal(t, body, string(w.Body))
+		for _, v := range await.Value(t, s.records).Visits {
+			require.Equal(t, contract.VisitFailed, v.Status)
+			require.Empty(t, v.Summary+v.Content)
+		}
 	}
 	await.True(t, func() bool { return testutil.ToFloat64(s.metrics.requests.WithLabelValues(endForwarded)) == 6 })
 	require.Zero(t, s.log.count("Web context injected"))

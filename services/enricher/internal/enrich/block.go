@@ -42,8 +42,8 @@ const (
 )
 
 // block puts what answers query into one text of at most most characters (code points), in which each source is represented. It is "" when there
-// is nothing to say, or no room for it.
-func block(pages []Page, query, locale string, most int) string {
+// is nothing to say, or no room for it. used has what of each page is in it, by the address that was asked for.
+func block(pages []Page, query, locale string, most int) (all string, used map[string]string) {
 	l, ok := languages[locale]
 	if !ok {
 		l = languages["en"]
@@ -60,16 +60,18 @@ func block(pages []Page, query, locale string, most int) string {
 		room -= cost
 		docs, heads = append(docs, p.Document), append(heads, head)
 	}
+	used = make(map[string]string, len(docs))
 	var b strings.Builder
 	for i, text := range passage.Pick(docs, query, room) {
 		if text = strings.TrimSpace(neutral(text)); text != "" {
 			b.WriteString(heads[i] + text)
+			used[pages[i].Asked] = text
 		}
 	}
 	if b.Len() == 0 {
-		return ""
+		return "", nil
 	}
-	return opening + l.intro + b.String() + closing
+	return opening + l.intro + b.String() + closing, used
 }
 
 // head is what stands before the text of a source.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
-	"time"
 	"unicode/utf8"
 
 	"hydrallm/shared/config"
@@ -25,19 +24,19 @@ type Enricher struct {
 	cfg        Config
 	web        Web
 	classifier Classifier
-	observer   Observer
 	log        *slog.Logger
 }
 
-// New makes an enricher. observer may be nil.
-func New(cfg Config, web Web, classifier Classifier, observer Observer, log *slog.Logger) *Enricher {
-	return &Enricher{cfg: cfg, web: web, classifier: classifier, observer: observer, log: log}
+// New makes an enricher.
+func New(cfg Config, web Web, classifier Classifier, log *slog.Logger) *Enricher {
+	return &Enricher{cfg: cfg, web: web, classifier: classifier, log: log}
 }
 
 // Result is what becomes of a request.
 type Result struct {
-	Body  []byte // nil = it stays as it is
-	Chars int    // of the text that was added, in code points
+	Body   []byte           // nil = it stays as it is
+	Chars  int              // of the text that was added, in code points
+	Visits []contract.Visit // what was fetched and searched, whatever came of it
 }
 
 // Enrich gives the body of a request with text from the web, if it needs some and there is some. Whatever fails, the request goes on without
@@ -56,22 +55,26 @@ func (e *Enricher) Enrich(ctx context.Context, r *contract.Request, body []byte)
 		return Result{}
 	}
 	pages, visits := e.collect(ctx, r, q)
-	if e.observer != nil && len(visits) > 0 {
-		e.observer.Observe(r, visits)
-	}
-	text := block(pages, q.query, e.cfg.Locale, e.cfg.Web.MaxChars)
+	res.Visits = visits
+	text, used := block(pages, q.query, e.cfg.Locale, e.cfg.Web.MaxChars)
 	if text == "" {
-		return Result{}
+		return res
 	}
 	edited := surface.FormOf(r.Surface).WithContext(body, message(text))
 	if bytes.Equal(edited, body) { // the surface has no place for it
-		return Result{}
+		return res
 	}
-	return Result{Body: edited, Chars: utf8.RuneCountInString(text)}
+	for i := range visits {
+		if v := &visits[i]; v.Kind == contract.VisitFetch {
+			v.Content = used[v.URL]
+		}
+	}
+	res.Body, res.Chars = edited, utf8.RuneCountInString(text)
+	return res
 }
 
 // collect fetches what is named, and searches when that gave nothing and the request wants or needs it.
-func (e *Enricher) collect(ctx context.Context, r *contract.Request, q question) (pages []Page, visits []Visit) {
+func (e *Enricher) collect(ctx context.Context, r *contract.Request, q question) (pages []Page, visits []contract.Visit) {
 	auto := e.cfg.Web.Enabled
 	if r.Web.Auto != nil {
 		auto = *r.Web.Auto
@@ -80,8 +83,8 @@ func (e *Enricher) collect(ctx context.Context, r *contract.Request, q question)
 	if len(pages) > 0 || q.query == "" || !r.Web.Search && !(auto && e.judge(ctx, r, q)) {
 		return pages, visits
 	}
-	found, visit := e.search(ctx, q.query)
-	return found.Pages, append(append(visits, visit), found.Visits...)
+	found, more := e.search(ctx, q.query)
+	return found, append(visits, more...)
 }
 
 // judge says whether a question needs the web. It is asked of people, who offer no tools, and where a search is offered.
@@ -92,16 +95,6 @@ func (e *Enricher) judge(ctx context.Context, r *contract.Request, q question) b
 	verdict := e.classifier.NeedsWeb(ctx, q.plain)
 	e.log.DebugContext(ctx, "web intent", slog.Bool("web", verdict.Web), slog.String("why", verdict.Why))
 	return verdict.Web
-}
-
-func (e *Enricher) search(ctx context.Context, query string) (Findings, Visit) {
-	v := Visit{Kind: KindSearch, Query: query, Began: time.Now()}
-	found, err := e.web.Search(ctx, query)
-	v.Status, v.Results, v.Latency = statusOf(err == nil && found.Results > 0, found.Cached), found.Results, time.Since(v.Began)
-	if err != nil {
-		e.log.InfoContext(ctx, "a search gave nothing", slog.Any("error", err))
-	}
-	return found, v
 }
 
 // LogLine is the line that tells of text that was added. Its wording is fixed.

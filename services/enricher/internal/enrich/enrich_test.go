@@ -80,23 +80,15 @@ func (w words) NeedsWeb(_ context.Context, text string) intent.Verdict {
 	return intent.Verdict{}
 }
 
-type visits []Visit
-
-func (v *visits) Observe(_ *contract.Request, list []Visit) { *v = append(*v, list...) }
-
 const testDeadline = 4 * time.Second
 
-func enricherOf(s *site, seen *visits, edit func(*Config)) *Enricher {
+func enricherOf(s *site, edit func(*Config)) *Enricher {
 	cfg := Config{Web: config.Web{Enabled: true, MaxChars: 6000, Deadline: testDeadline}, Locale: "en"}
 	if edit != nil {
 		edit(&cfg)
 	}
 	web := &InProcess{Reader: s, Searcher: s, Allowed: func(url string) bool { return !strings.Contains(url, "inside") }}
-	var o Observer
-	if seen != nil {
-		o = seen
-	}
-	return New(cfg, web, words{"search", "검색"}, o, slog.New(slog.DiscardHandler))
+	return New(cfg, web, words{"search", "검색"}, slog.New(slog.DiscardHandler))
 }
 
 func user(text string) string {
@@ -155,13 +147,15 @@ func TestTriggers(t *testing.T) {
 					"inner": {{URL: "http://inside/"}, {URL: a}},
 				},
 			}
-			e := enricherOf(s, nil, func(c *Config) { c.Web.Enabled = !tt.disabled })
+			e := enricherOf(s, func(c *Config) { c.Web.Enabled = !tt.disabled })
 			r := &contract.Request{Surface: contract.SurfaceChat, Web: tt.web, Traits: tt.traits}
 			res := e.Enrich(t.Context(), r, []byte(tt.body))
 			require.Equal(t, tt.read, s.read)
 			require.Equal(t, tt.queries, s.queries)
+			require.Len(t, res.Visits, len(tt.read)+len(tt.queries))
 			if tt.has == "" {
-				require.Equal(t, Result{}, res)
+				require.Nil(t, res.Body)
+				require.Zero(t, res.Chars)
 				return
 			}
 			list := gjson.GetBytes(res.Body, "messages").Array()
@@ -190,21 +184,21 @@ func TestInjectionOnEverySurface(t *testing.T) {
 		{contract.SurfaceResponses, `{"n":1.0,"input":[{"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":[{"type":"input_text","text":"` + a + `"}]}]}`, "input.2.content"},
 		{contract.SurfaceCompletions, `{"n":1.0,"prompt":"` + a + `"}`, "messages.0.content"},
 	} {
-		e := enricherOf(&site{pages: map[string]string{a: "text of a"}}, nil, nil)
+		e := enricherOf(&site{pages: map[string]string{a: "text of a"}}, nil)
 		res := e.Enrich(t.Context(), &contract.Request{Surface: tt.surface}, []byte(tt.in))
 		require.Contains(t, gjson.GetBytes(res.Body, tt.path).Str, "text of a", "%s: %s", tt.surface, res.Body)
 		require.Equal(t, "1.0", gjson.GetBytes(res.Body, "n").Raw)
 	}
 	// A completion that no chat model can make has no place.
-	e := enricherOf(&site{pages: map[string]string{a: "text of a"}}, nil, nil)
-	require.Equal(t, Result{}, e.Enrich(t.Context(), &contract.Request{Surface: contract.SurfaceCompletions}, []byte(`{"prompt":"`+a+`","suffix":"x"}`)))
+	e := enricherOf(&site{pages: map[string]string{a: "text of a"}}, nil)
+	require.Nil(t, e.Enrich(t.Context(), &contract.Request{Surface: contract.SurfaceCompletions}, []byte(`{"prompt":"`+a+`","suffix":"x"}`)).Body)
 	// The result of a tool goes to an agent, whatever else stands beside it (R-247).
 	for _, body := range []string{
 		`{"messages":[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{}}]},` +
 			`{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"},{"type":"text","text":"` + a + `"}]}]}`,
 	} {
 		s := &site{pages: map[string]string{a: "text of a"}}
-		require.Equal(t, Result{}, enricherOf(s, nil, nil).Enrich(t.Context(), &contract.Request{Surface: contract.SurfaceMessages}, []byte(body)))
+		require.Equal(t, Result{}, enricherOf(s, nil).Enrich(t.Context(), &contract.Request{Surface: contract.SurfaceMessages}, []byte(body)))
 		require.Empty(t, s.read)
 	}
 }
@@ -214,18 +208,22 @@ func TestWhatGoesWrongCostsOnlyItself(t *testing.T) {
 	t.Parallel()
 	const good, slow, bad = "http://good.example/", "http://slow.example/", "http://bad.example/"
 	synctest.Test(t, func(t *testing.T) {
-		var seen visits
 		s := &site{pages: map[string]string{good: "good text", slow: "slow text"}, slow: map[string]time.Duration{slow: time.Hour}, panics: bad}
 		began := time.Now()
-		res := enricherOf(s, &seen, nil).Enrich(t.Context(), &contract.Request{}, []byte(user("compare "+slow+" "+bad+" "+good)))
+		res := enricherOf(s, nil).Enrich(t.Context(), &contract.Request{}, []byte(user("compare "+slow+" "+bad+" "+good)))
 		require.Equal(t, testDeadline, time.Since(began))
 		require.Contains(t, string(res.Body), "good text")
 		require.NotContains(t, string(res.Body), "slow text")
-		require.Len(t, seen, 3)
-		for i, want := range []Visit{{URL: slow, Status: StatusFailed, Latency: testDeadline}, {URL: bad, Status: StatusError}, {URL: good, Status: StatusSuccess, Text: "good text"}} {
-			want.Kind, want.Query, want.Began = KindFetch, "compare", began
-			require.Equal(t, want, seen[i])
-		}
+		text := gjson.GetBytes(res.Body, "messages.1.content").Str
+		require.Contains(t, text, "good text")
+		require.Equal(t, []contract.Visit{
+			{Kind: contract.VisitFetch, URL: slow, Query: "compare", Status: contract.VisitFailed, LatencyMS: testDeadline.Milliseconds(), At: began},
+			{Kind: contract.VisitFetch, URL: bad, Query: "compare", Status: contract.VisitError, At: began},
+			{
+				Kind: contract.VisitFetch, URL: good, Query: "compare", Status: contract.VisitSuccess, Title: "T of " + good, Chars: 9, Summary: "good text",
+				Content: "good text", At: began,
+			},
+		}, res.Visits)
 	})
 }
 
@@ -237,7 +235,7 @@ func (panicking) NeedsWeb(context.Context, string) intent.Verdict { panic("no") 
 // R-245: a fault of the gateway's own is no reason to fail a request.
 func TestPanicOfTheStage(t *testing.T) {
 	t.Parallel()
-	e := enricherOf(&site{}, nil, nil)
+	e := enricherOf(&site{}, nil)
 	e.classifier = panicking{}
 	require.Equal(t, Result{}, e.Enrich(t.Context(), &contract.Request{}, []byte(user("hello there"))))
 }
@@ -246,13 +244,12 @@ func TestPanicOfTheStage(t *testing.T) {
 func TestVisitsOfASearch(t *testing.T) {
 	t.Parallel()
 	const a, b = "http://a.example/", "http://b.example/"
-	var seen visits
 	s := &site{pages: map[string]string{a: "text of a"}, results: map[string][]search.Result{"search x": {{URL: a}, {URL: "http://inside/"}, {URL: b}, {URL: a + "2"}, {URL: a + "3"}}}}
-	enricherOf(s, &seen, nil).Enrich(t.Context(), &contract.Request{}, []byte(user("search x")))
+	seen := enricherOf(s, nil).Enrich(t.Context(), &contract.Request{}, []byte(user("search x"))).Visits
 	require.Len(t, seen, 1+readResults)
-	require.Equal(t, [...]any{KindSearch, "search x", StatusSuccess, 5}, [...]any{seen[0].Kind, seen[0].Query, seen[0].Status, seen[0].Results})
-	require.Equal(t, [...]any{KindFetch, a, StatusSuccess, "text of a"}, [...]any{seen[1].Kind, seen[1].URL, seen[1].Status, seen[1].Text})
-	require.Equal(t, [...]any{KindFetch, b, StatusFailed}, [...]any{seen[2].Kind, seen[2].URL, seen[2].Status})
+	require.Equal(t, [...]any{contract.VisitSearch, "search x", contract.VisitSuccess, 5}, [...]any{seen[0].Kind, seen[0].Query, seen[0].Status, seen[0].Results})
+	require.Equal(t, [...]any{contract.VisitFetch, a, contract.VisitSuccess, "text of a"}, [...]any{seen[1].Kind, seen[1].URL, seen[1].Status, seen[1].Content})
+	require.Equal(t, [...]any{contract.VisitFetch, b, contract.VisitFailed}, [...]any{seen[2].Kind, seen[2].URL, seen[2].Status})
 	require.Equal(t, a+"2", seen[3].URL)
 }
 
@@ -285,12 +282,17 @@ func TestByServer(t *testing.T) {
 		{server{err: fmt.Errorf("fetching: %w", guard.ErrBlocked)}, fallback, "", "own text"},
 	} {
 		w := &ByServer{Server: tt.server, Fallback: tt.fallback, Log: slog.New(slog.DiscardHandler)}
-		p, err := w.Fetch(t.Context(), a)
+		p, err := w.Fetch(t.Context(), a, "q")
 		require.Equal(t, tt.fetched, p.Text)
 		require.Equal(t, tt.fetched == "", err != nil)
 		found, _ := w.Search(t.Context(), "q")
 		text := ""
 		for _, p := range found.Pages {
+			text += p.Text
+		}
+		for _, url := range found.URLs {
+			p, err := fallback.Fetch(t.Context(), url, "q")
+			require.NoError(t, err)
 			text += p.Text
 		}
 		require.Equal(t, tt.found, text)

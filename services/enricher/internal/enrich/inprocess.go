@@ -28,7 +28,7 @@ type InProcess struct {
 }
 
 // Fetch implements Web.
-func (w *InProcess) Fetch(ctx context.Context, url string) (Page, error) {
+func (w *InProcess) Fetch(ctx context.Context, url, _ string) (Page, error) {
 	doc, err := w.Reader.Read(ctx, url)
 	return Page{Document: doc}, err
 }
@@ -39,13 +39,11 @@ func (w *InProcess) Search(ctx context.Context, query string) (Findings, error) 
 	if err != nil {
 		return Findings{}, err
 	}
-	var urls []string
+	found := Findings{Results: len(results)}
 	for _, r := range results {
-		if len(urls) < readResults && w.Allowed(r.URL) {
-			urls = append(urls, r.URL)
+		if len(found.URLs) < readResults && w.Allowed(r.URL) {
+			found.URLs = append(found.URLs, r.URL)
 		}
 	}
-	found := Findings{Results: len(results)}
-	found.Pages, found.Visits = fetchAll(ctx, w, urls, query)
 	return found, nil
 }

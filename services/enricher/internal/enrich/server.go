@@ -26,7 +26,7 @@ type ByServer struct {
 var errEmpty = errors.New("the server found no text")
 
 // Fetch implements Web.
-func (w *ByServer) Fetch(ctx context.Context, url string) (Page, error) {
+func (w *ByServer) Fetch(ctx context.Context, url, query string) (Page, error) {
 	text, err := w.Server.Fetch(ctx, url)
 	switch {
 	case err == nil && strings.TrimSpace(text) == "":
@@ -37,7 +37,7 @@ func (w *ByServer) Fetch(ctx context.Context, url string) (Page, error) {
 		return Page{}, err
 	}
 	w.falls(ctx, err)
-	return w.Fallback.Fetch(ctx, url)
+	return w.Fallback.Fetch(ctx, url, query)
 }
 
 // Search implements Web.

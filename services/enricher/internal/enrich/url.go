@@ -9,6 +9,9 @@ import (
 	"unicode/utf8"
 )
 
+// maxURL is how long an address may be, in bytes; that of web_fetch is as long at most.
+const maxURL = 4096
+
 // maxURLs is how many pages are read for one request.
 const maxURLs = 5
 
@@ -25,7 +28,7 @@ func urls(text, fetch string, auto bool) []string {
 	}
 	if auto {
 		for _, match := range address.FindAllString(text, -1) {
-			if u := trimmed(match); u != "" {
+			if u := trimmed(match); u != "" && len(u) <= maxURL {
 				add(u)
 			}
 		}
