@@ -14,6 +14,7 @@ import (
 
 	"hydrallm/services/session-writer/internal/store"
 	"hydrallm/shared/contract"
+	"hydrallm/shared/query"
 )
 
 // Tables are pruned at the start and then once a day.
@@ -31,7 +32,7 @@ func TestPruningRunsDaily(t *testing.T) {
 		}
 		left := func() (messages []string) {
 			synctest.Wait()
-			logs, err := db.Logs(t.Context(), store.MaxLogs)
+			logs, err := db.Logs(t.Context(), query.Logs{Page: query.Page{Limit: store.MaxLogs}})
 			require.NoError(t, err)
 			for _, l := range logs {
 				messages = append(messages, l.Message)

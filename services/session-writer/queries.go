@@ -10,24 +10,14 @@ import (
 	"hydrallm/shared/query"
 )
 
-const defaultRows = 50
-
 // handlers answers questions. While the database can't be had they say so.
 func handlers(cfg Config, s *sessions, r *stored, m *mirror, d *database) query.Handlers {
 	h, db := query.Handlers{}, s.store
 	query.GetStats.Handle(h, func(ctx context.Context, _ query.None) (query.Stats, error) { return db.Stats(ctx) })
-	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) {
-		if q.Limit == 0 {
-			q.Limit = defaultRows
-		}
-		return db.Logs(ctx, q.Limit)
-	})
-	query.GetCalls.Handle(h, func(ctx context.Context, q query.Calls) ([]query.Call, error) {
-		if q.Limit == 0 {
-			q.Limit = defaultRows
-		}
-		return db.Calls(ctx, q.Limit)
-	})
+	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) { return db.Logs(ctx, q) })
+	query.GetCalls.Handle(h, func(ctx context.Context, q query.Calls) ([]query.Call, error) { return db.Calls(ctx, q.Limit) })
+	query.ListRequests.Handle(h, func(ctx context.Context, q query.Requests) (query.RequestPage, error) { return db.Requests(ctx, q) })
+	query.GetTimeline.Handle(h, func(ctx context.Context, q query.Timeline) (query.Sums, error) { return db.Timeline(ctx, q) })
 	query.ClearLogs.Handle(h, func(ctx context.Context, _ query.None) (query.Done, error) {
 		return query.Done{Status: query.Success}, db.ClearLogs(ctx)
 	})

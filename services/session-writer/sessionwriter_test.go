@@ -151,11 +151,11 @@ func TestFactsAreStoredAndAnswered(t *testing.T) {
 
 			var logs []query.LogEntry
 			await.True(t, func() bool { // facts of a later batch may come later
-				logs = ask(t, s, query.GetLogs, query.Logs{Limit: 4})
+				logs = ask(t, s, query.GetLogs, query.Logs{Page: query.Page{Limit: 4}})
 				return len(logs) == 3 && logs[0].Message == "event 2" && logs[2].Message == "event 0"
 			})
 			require.Equal(t, query.Document(`{"n":1}`), logs[0].Metadata)
-			raw, err := query.GetLogs.AskRaw(t.Context(), s.bus, query.Logs{Limit: 1})
+			raw, err := query.GetLogs.AskRaw(t.Context(), s.bus, query.Logs{Page: query.Page{Limit: 1}})
 			require.NoError(t, err)
 			require.Regexp(t, `"created_at":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`, string(raw)) // R-318
 

@@ -48,9 +48,14 @@ type Call struct {
 	CreatedAt     Time     `db:"created_at" json:"created_at"` // when it began
 }
 
-// Logs says how many events are wanted: 1 to 1000, and 50 for 0 (R-339).
+// Logs says which events are wanted. An empty member says nothing.
 type Logs struct {
-	Limit int `json:"limit"`
+	Page
+
+	Level    string `json:"level,omitempty"`
+	Category string `json:"category,omitempty"`
+	Request  string `json:"request_id,omitempty"`
+	Text     string `json:"text,omitempty"` // that the message holds, in whatever case of ASCII letters
 }
 
 // ChangedSettings are values of live settings by the paths of the settings. They have been checked.

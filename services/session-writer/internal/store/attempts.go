@@ -191,13 +191,11 @@ func (s *Store) LoseOverdue(ctx context.Context, now time.Time) (int64, error) {
 // MaxCalls bounds the calls of one answer.
 const MaxCalls = 1000
 
-// Calls gives the newest upstream calls, newest first; limit is kept within 1..MaxCalls.
+// Calls gives the newest upstream calls, newest first; limit is kept within 1..MaxCalls, 0 is 50.
 func (s *Store) Calls(ctx context.Context, limit int) ([]query.Call, error) {
 	calls := []query.Call{}
-	const newest = `SELECT request_id, delivery, ordinal, principal, endpoint, model, provider, upstream, upstream_model, key_index, outcome, reason,
-		status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos / 1e9 AS cost, latency_ms, created_at
-		FROM attempts WHERE outcome <> 'none' ORDER BY id DESC LIMIT ?`
-	if err := s.read.SelectContext(ctx, &calls, s.read.Rebind(newest), min(max(limit, 1), MaxCalls)); err != nil {
+	const newest = `SELECT ` + callColumns + ` FROM attempts WHERE outcome <> 'none' ORDER BY id DESC LIMIT ?`
+	if err := s.read.SelectContext(ctx, &calls, s.read.Rebind(newest), bounded(limit, MaxCalls)); err != nil {
 		return nil, fmt.Errorf("reading upstream calls: %w", err)
 	}
 	return calls, nil

@@ -55,7 +55,7 @@ func TestCallsKeepEveryField(t *testing.T) {
 		none.Attempts[0].Outcome = contract.CallNone
 		_, err = s.RecordUsage(t.Context(), []contract.RequestRecord{none})
 		require.NoError(t, err)
-		for limit, n := range map[int]int{0: 1, 1: 1, 2: 2, 5000: 2} {
+		for limit, n := range map[int]int{0: 2, -1: 1, 1: 1, 2: 2, 5000: 2} {
 			newest, err := s.Calls(t.Context(), limit)
 			require.NoError(t, err)
 			require.Equal(t, []query.Call{want[1], want[0]}[:n], newest, "what was not made is no call")

@@ -93,12 +93,19 @@ func metadata(raw json.RawMessage) any {
 // MaxLogs bounds the entries of one answer (R-339).
 const MaxLogs = 1000
 
-// Logs gives the newest entries, newest first; limit is kept within 1..MaxLogs.
-func (s *Store) Logs(ctx context.Context, limit int) ([]query.LogEntry, error) {
+// Logs gives the newest entries of those that are asked for, newest first; the limit is kept within 1..MaxLogs.
+func (s *Store) Logs(ctx context.Context, q query.Logs) ([]query.LogEntry, error) {
 	entries := []query.LogEntry{}
-	const newest = `SELECT id, level, category, message, request_id, COALESCE(CAST(metadata AS TEXT), '') AS metadata, created_at
-		FROM system_logs ORDER BY id DESC LIMIT ?`
-	if err := s.read.SelectContext(ctx, &entries, s.read.Rebind(newest), min(max(limit, 1), MaxLogs)); err != nil {
+	w := pageOf(q.Page)
+	w.is("level", q.Level)
+	w.is("category", q.Category)
+	w.is("request_id", q.Request)
+	if q.Text != "" {
+		w.and(`LOWER(message) LIKE LOWER(?) ESCAPE '!'`, "%"+escapeLike(q.Text)+"%")
+	}
+	newest := `SELECT id, level, category, message, request_id, COALESCE(CAST(metadata AS TEXT), '') AS metadata, created_at
+		FROM system_logs` + w.where() + ` ORDER BY id DESC LIMIT ?`
+	if err := s.read.SelectContext(ctx, &entries, s.read.Rebind(newest), append(w.args, bounded(q.Limit, MaxLogs))...); err != nil {
 		return nil, fmt.Errorf("reading logs: %w", err)
 	}
 	return entries, nil

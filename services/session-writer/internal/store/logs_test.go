@@ -31,13 +31,13 @@ func TestLogsAreNewestFirst(t *testing.T) {
 		n, err := s.RecordLogs(t.Context(), events)
 		require.NoError(t, err)
 		require.Equal(t, len(events), n)
-		for _, tc := range []struct{ limit, want int }{{2, 2}, {0, 1}, {-5, 1}, {1 << 40, MaxLogs}} { // R-339
-			got, err := s.Logs(t.Context(), tc.limit)
+		for _, tc := range []struct{ limit, want int }{{2, 2}, {0, 50}, {-5, 1}, {1 << 40, MaxLogs}} { // R-339
+			got, err := s.Logs(t.Context(), limited(tc.limit))
 			require.NoError(t, err)
 			require.Len(t, got, tc.want)
 			require.Equal(t, "event 1099", got[0].Message)
 		}
-		got, err := s.Logs(t.Context(), 1)
+		got, err := s.Logs(t.Context(), limited(1))
 		require.NoError(t, err)
 		got[0].ID = 7
 		text, err := json.Marshal(got)
@@ -46,7 +46,7 @@ func TestLogsAreNewestFirst(t *testing.T) {
 			`"created_at":"`+events[len(events)-1].At.Format(query.TimeLayout)+`"}]`, string(text))
 
 		require.NoError(t, s.ClearLogs(t.Context()))
-		got, err = s.Logs(t.Context(), 10)
+		got, err = s.Logs(t.Context(), limited(10))
 		require.NoError(t, err)
 		text, err = json.Marshal(got)
 		require.NoError(t, err)
@@ -83,7 +83,7 @@ func TestLogWithAnIDIsStoredOnce(t *testing.T) {
 		n, err = s.RecordLogs(t.Context(), []contract.Log{second})
 		require.NoError(t, err)
 		require.Zero(t, n)
-		got, err := s.Logs(t.Context(), 3)
+		got, err := s.Logs(t.Context(), limited(3))
 		require.NoError(t, err)
 		for _, l := range got {
 			require.Equal(t, "event 1", l.Message, "the first one stays")
@@ -116,7 +116,7 @@ func TestLogsTakeHostileContent(t *testing.T) {
 				n, err := s.RecordLogs(t.Context(), []contract.Log{e})
 				require.NoError(t, err)
 				require.Equal(t, 1, n)
-				got, err := s.Logs(t.Context(), 1)
+				got, err := s.Logs(t.Context(), limited(1))
 				require.NoError(t, err)
 				require.Len(t, got[0].Message, maxMessage)
 				text, err := got[0].Metadata.MarshalJSON()

@@ -66,7 +66,7 @@ func TestPrune(t *testing.T) {
 				require.Equal(t, 40-int(got.Usage), countRows(t, s, "usage_metrics"))
 				require.Equal(t, 40-int(got.Calls), countRows(t, s, "attempts"))
 				require.Equal(t, 40-int(got.Daily), countRows(t, s, "daily_usage"))
-				if left, err := s.Logs(t.Context(), 1); len(left) > 0 {
+				if left, err := s.Logs(t.Context(), limited(1)); len(left) > 0 {
 					require.NoError(t, err)
 					require.Equal(t, "event 39", left[0].Message, "the newest stays")
 				}
