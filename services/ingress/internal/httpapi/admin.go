@@ -40,7 +40,7 @@ func (a *API) admin(x *exchange, path string) error {
 // serveAdmin serves a route and keeps in the events what it changed.
 func (a *API) serveAdmin(x *exchange, r adminRoute) error {
 	err := r.serve(x)
-	if !r.reads() {
+	if !r.reads() && !x.changesNothing {
 		a.audit(x, r, err)
 	}
 	return err
@@ -148,11 +148,6 @@ func limitOf(x *exchange, byDefault int) (int, error) {
 }
 
 func callsOf(x *exchange) (q query.Calls, err error) {
-	q.Limit, err = limitOf(x, defaultLimit)
-	return q, err
-}
-
-func logsOf(x *exchange) (q query.Logs, err error) {
 	q.Limit, err = limitOf(x, defaultLimit)
 	return q, err
 }

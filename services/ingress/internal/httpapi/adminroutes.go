@@ -43,6 +43,10 @@ func adminRoutes() []adminRoute {
 func adminExtensions() []adminRoute {
 	return []adminRoute{
 		{reads, "/calls", tell(query.GetCalls, callsOf)},
+		{reads, "/requests", tell(query.ListRequests, requestsOf)},
+		{reads, "/timeline", tell(query.GetTimeline, timelineOf)},
+		{reads, "/stream", streamNews},
+		{acts, "/markdown", renderMarkdown},
 		{removes, "/keys", removeKey},
 		{acts, "/sessions/" + id + "/fork", forkSession},
 	}

@@ -1,26 +1,42 @@
 package httpapi
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+
+	"github.com/valyala/fasthttp"
 
 	"hydrallm/services/ingress/internal/snapshot"
 	"hydrallm/shared/query"
 )
 
-// showStatus shows what all dispatchers know, in one picture. Before one of them has shown itself, any is asked.
+// showStatus shows what all dispatchers know, in one picture.
 func showStatus(x *exchange) error {
-	a := x.api
+	status, err := x.api.status(x.api.Queries())
+	if err != nil {
+		return err
+	}
+	x.json(fasthttp.StatusOK, status)
+	return nil
+}
+
+// status gives what all dispatchers know, as JSON. Before one of them has shown itself, any is asked.
+func (a *API) status(ctx context.Context) ([]byte, error) {
 	ids := a.Dispatchers()
 	if len(ids) == 0 {
-		return pass(x, query.GetStatus, query.None{})
+		return query.GetStatus.AskRaw(ctx, a.Bus, query.None{})
 	}
-	replies := query.GetStatus.AskEach(a.Queries(), a.Bus, ids, query.None{})
+	replies := query.GetStatus.AskEach(ctx, a.Bus, ids, query.None{})
 	all, ok := snapshot.Of(replies)
 	if !ok {
-		return replies[0].Err
+		return nil, replies[0].Err
 	}
-	return showJSON(x, all)
+	body, err := json.Marshal(all)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the status: %w", err)
+	}
+	return body, nil
 }
 
 // dashboardLogs is how many events the dashboard shows.
@@ -33,7 +49,7 @@ func showDashboard(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	logs, err := query.GetLogs.AskRaw(a.Queries(), a.Bus, query.Logs{Limit: dashboardLogs})
+	logs, err := query.GetLogs.AskRaw(a.Queries(), a.Bus, query.Logs{Page: query.Page{Limit: dashboardLogs}})
 	if err != nil {
 		return err
 	}

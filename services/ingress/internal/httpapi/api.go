@@ -75,14 +75,18 @@ type Config struct {
 // API answers requests. Its Handle is a fasthttp.RequestHandler.
 type API struct {
 	Config
-	cors   *cors
-	heads  heads
-	banner []byte
+	cors    *cors
+	heads   heads
+	banner  []byte
+	news    *news
+	started time.Time
 }
 
 // New makes the interface.
 func New(cfg Config) *API {
-	return &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version)}
+	a := &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version), started: time.Now()}
+	a.news = &news{api: a}
+	return a
 }
 
 // Limits of the server.

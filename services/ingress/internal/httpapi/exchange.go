@@ -25,7 +25,8 @@ type exchange struct {
 
 	principal string // who asks; "" until that is known
 
-	notes map[string]any // what the event says of a change by an operator; nil = nothing
+	notes          map[string]any // what the event says of a change by an operator; nil = nothing
+	changesNothing bool           // there is no event: the operator only asks for something, with a body
 }
 
 const (

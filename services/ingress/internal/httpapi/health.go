@@ -14,7 +14,7 @@ import (
 func banner(version string) []byte {
 	body, err := json.Marshal(map[string]any{
 		"status": "online", "message": "HydraLLM, an OpenAI-compatible gateway", "version": version,
-		"docs": nil, "openapi": nil, "ui": nil,
+		"docs": nil, "openapi": nil, "ui": "/ui/",
 	})
 	if err != nil { // a map of strings always marshals
 		panic(err)

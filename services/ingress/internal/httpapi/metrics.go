@@ -19,11 +19,12 @@ const (
 	routeHealth  route = "health"
 	routeMetrics route = "metrics"
 	routeRoot    route = "root"
+	routeUI      route = "ui"
 )
 
 // allRoutes is the closed set.
 func allRoutes() []route {
-	list := []route{routeOther, routeAdmin, routeHealth, routeMetrics, routeRoot}
+	list := []route{routeOther, routeAdmin, routeHealth, routeMetrics, routeRoot, routeUI}
 	for i := range operations {
 		if !slices.Contains(list, operations[i].route) {
 			list = append(list, operations[i].route)

@@ -49,6 +49,8 @@ func (a *API) route(x *exchange) error {
 		return a.admin(x, path)
 	case path == pathV1 || strings.HasPrefix(path, prefixV1):
 		return a.v1(x, strings.TrimSuffix(path, "/"))
+	case path == pathUI || strings.HasPrefix(path, pathUI+"/"):
+		return a.ui(x, path)
 	}
 	var handler func(*exchange) error
 	switch path {
@@ -60,8 +62,6 @@ func (a *API) route(x *exchange) error {
 		x.route, handler = routeHealth, a.ready
 	case "/metrics":
 		x.route, handler = routeMetrics, a.metrics
-	case "/ui", "/ui/":
-		return fault.New(fault.NotFound, "The web interface is not part of this build")
 	default:
 		return x.unknown(path)
 	}

@@ -1,0 +1,74 @@
+package httpapi
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/valyala/fasthttp"
+
+	"hydrallm/services/ingress/internal/ui"
+	"hydrallm/shared/fault"
+)
+
+const pathUI = "/ui"
+
+// Headers of all that is below /ui: it can be nobody's frame, says nobody where it was, and is nothing but what it says.
+var uiHeaders = [...][2]string{
+	{"Content-Security-Policy", ui.PolicyHeader},
+	{"X-Content-Type-Options", "nosniff"},
+	{"X-Frame-Options", "DENY"},
+	{"Referrer-Policy", "no-referrer"},
+	{"Cross-Origin-Opener-Policy", "same-origin"},
+	{"Cross-Origin-Resource-Policy", "same-origin"},
+	{"Permissions-Policy", "camera=(), geolocation=(), microphone=()"},
+}
+
+// ui serves the files of the web interface. They hold nothing that needs a key.
+func (a *API) ui(x *exchange, path string) error {
+	x.route = routeUI
+	if err := x.allow(get); err != nil {
+		return err
+	}
+	for _, h := range uiHeaders {
+		x.Response.Header.Set(h[0], h[1])
+	}
+	if path == pathUI { // relative, since a proxy may have taken away what is before it
+		x.Response.Header.Set(fasthttp.HeaderLocation, "ui/")
+		x.SetStatusCode(fasthttp.StatusPermanentRedirect)
+		return nil
+	}
+	file := ui.Files()[strings.TrimPrefix(path, pathUI+"/")]
+	if file == nil {
+		return fault.New(fault.NotFound, "There is no such file of the web interface")
+	}
+	h := &x.Response.Header
+	h.Set(fasthttp.HeaderETag, file.ETag)
+	if file.Immutable {
+		h.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")
+	} else {
+		h.Set(fasthttp.HeaderCacheControl, "no-cache")
+	}
+	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
+	if matches(x.Request.Header.Peek(fasthttp.HeaderIfNoneMatch), file.ETag) {
+		x.SetStatusCode(fasthttp.StatusNotModified)
+		return nil
+	}
+	h.SetContentType(file.Type)
+	body := file.Body
+	if file.Gzip != nil && x.Request.Header.HasAcceptEncoding("gzip") {
+		h.Set(fasthttp.HeaderContentEncoding, "gzip")
+		body = file.Gzip
+	}
+	x.Response.SetBodyRaw(body)
+	return nil
+}
+
+// matches says whether a list of tags, which proxies may have made weak, holds one.
+func matches(list []byte, tag string) bool {
+	for given := range bytes.SplitSeq(list, []byte(",")) {
+		if given = bytes.TrimPrefix(bytes.TrimSpace(given), []byte("W/")); string(given) == tag || string(given) == "*" {
+			return true
+		}
+	}
+	return false
+}
