@@ -104,7 +104,6 @@ func TestRoutes(t *testing.T) {
 		"banner":                {http.MethodGet, "/", 200, `"status":"online"`},
 		"alive":                 {http.MethodGet, "/healthz", 200, "ok"},
 		"metrics":               {http.MethodGet, "/metrics", 200, "hydrallm_ingress_in_flight "},
-		"no interface":          {http.MethodGet, "/ui", 404, "not part of this build"},
 		"unknown":               {http.MethodGet, "/nothing", 404, "GET /nothing does not exist"},
 		"unknown below v1":      {http.MethodDelete, "/v1/no/such/route", 404, "DELETE /v1/no/such/route does not exist"},
 		"base without v1":       {http.MethodPost, "/chat/completions", 404, "lacks /v1"},

@@ -69,12 +69,13 @@ HydraLLM runs with a mock upstream. Its configuration is %[1]s. Try:
     -d '{"model": "demo", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}'
 
 The mock does what the message says: "call a tool", "think", "fail 429". docs/mock.md has the list. The model "demo-failover" has a first
-upstream that always fails, "demo-embedding" makes vectors. Ctrl-C ends the demo and removes its data.
+upstream that always fails, "demo-embedding" makes vectors. The web interface is
+http://%[2]s/ui, with the admin key "demo". Ctrl-C ends the demo and removes its data.
 
 `
 
 var demoConfig = template.Must(template.New("demo").Parse(`# Configuration of "hydrallm demo".
-server: {host: 127.0.0.1, port: {{.Port}}}
+server: {host: 127.0.0.1, port: {{.Port}}, admin_key: demo}
 
 providers:
   - {id: mock, url: "http://{{.Mock}}/v1", key: no-secret-for-the-mock, default_models: {free: mock}}

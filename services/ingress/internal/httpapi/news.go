@@ -196,7 +196,9 @@ func (n *news) add(name string, data []byte) {
 }
 
 // event gives an event of a stream; data is JSON of one line.
-func event(name string, data []byte) []byte { return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data) }
+func event(name string, data []byte) []byte {
+	return fmt.Appendf(nil, "event: %s\ndata: %s\n\n", name, data)
+}
 
 // now gives what a new reader needs to know: how things are, and which event is the last that it need not see.
 func (n *news) now() (events [][]byte, seen uint64) {

@@ -94,10 +94,7 @@ func plausibleTimeline(q query.Timeline) query.Timeline {
 		q.From = q.To.Add(-MaxSpan)
 	}
 	span := q.To.Sub(q.From)
-	q.Step = max(q.Step.Truncate(time.Millisecond), time.Millisecond, (span/MaxPoints).Truncate(time.Millisecond)+time.Millisecond)
-	if q.Step > span {
-		q.Step = span
-	}
+	q.Step = min(max(q.Step.Truncate(time.Millisecond), time.Millisecond, (span/MaxPoints).Truncate(time.Millisecond)+time.Millisecond), span)
 	q.From = q.To.Add(-(span + q.Step - 1) / q.Step * q.Step) // whole steps
 	return q
 }

@@ -27,16 +27,23 @@ async function start() {
 }
 
 function open() {
-  frame = shell(sections, { lock: () => { setKey(''); start(); } });
-  app.replaceChildren(frame.element);
+  build();
   live.start();
   show(false);
   offerOnboarding();
 }
 
+function build() {
+  frame?.stop.abort();
+  const stop = new AbortController();
+  frame = { ...shell(sections, { signal: stop.signal, lock: () => { setKey(''); start(); } }), stop };
+  app.replaceChildren(frame.element);
+}
+
 function shut(error) {
   leave();
   live.stop();
+  frame?.stop.abort();
   frame = null;
   document.querySelectorAll('dialog').forEach((d) => d.close());
   app.replaceChildren(gate(error, (key) => { setKey(key); start(); }));
@@ -74,8 +81,7 @@ window.addEventListener('closed', (e) => { if (frame) shut(e.detail); });
 window.addEventListener('language', () => {
   if (!frame) return start();
   leave();
-  frame = shell(sections, { lock: () => { setKey(''); start(); } });
-  app.replaceChildren(frame.element);
+  build();
   show();
 });
 

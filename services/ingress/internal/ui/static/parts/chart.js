@@ -3,7 +3,10 @@ import { h, s } from '../core/dom.js';
 import { day, duration, minute, number } from '../core/format.js';
 import { t } from '../core/i18n.js';
 
-const W = 760, H = 220, LEFT = 44, BOTTOM = 22, TOP = 8;
+const H = 220, LEFT = 46, BOTTOM = 22, TOP = 8;
+
+// On a phone the same text needs more of the width.
+const wide = () => (window.innerWidth < 720 ? 380 : 760);
 
 /** The next round number. */
 function ceiling(n) {
@@ -12,16 +15,17 @@ function ceiling(n) {
 }
 
 function frame(label, most, format, sums) {
+  const W = wide();
   const parts = [];
   for (let i = 0; i <= 4; i++) {
     const y = H - BOTTOM - (i * (H - BOTTOM - TOP)) / 4;
     parts.push(s('line', { class: 'gridline', x1: LEFT, x2: W, y1: y, y2: y }));
     if (i % 2 === 0) parts.push(s('text', { x: 0, y: y + 4 }, format((most * i) / 4)));
   }
-  const n = sums.points.length, width = (W - LEFT) / n, wide = n * sums.step_ms > 2 * 86_400_000;
+  const n = sums.points.length, width = (W - LEFT) / n, days = n * sums.step_ms > 2 * 86_400_000;
   for (let i = 0; i < 4; i++) {
     const k = Math.floor((i * n) / 4), at = new Date(new Date(sums.from).getTime() + k * sums.step_ms);
-    parts.push(s('text', { x: LEFT + k * width, y: H - 4 }, wide ? day(at) : minute(at)));
+    parts.push(s('text', { x: LEFT + k * width, y: H - 4 }, days ? day(at) : minute(at)));
   }
   return { parts, width, svg: (...more) => s('svg', { class: 'chart', viewBox: `0 0 ${W} ${H}`, role: 'img', 'aria-label': label }, parts, more) };
 }
@@ -51,14 +55,15 @@ export function latencyLines(sums) {
   const path = (name) => {
     let text = '', pen = false;
     sums.points.forEach((p, i) => {
-      if (!p[name]) { pen = false; return; }
-      const x = LEFT + (i + 0.5) * f.width, at = y(p[name], most);
-      text += pen ? `L${x.toFixed(1)} ${at.toFixed(1)}` : `M${(x - 1.5).toFixed(1)} ${at.toFixed(1)}h3`;
-      pen = true;
+      if (p[name]) text += `${pen ? 'L' : 'M'}${(LEFT + (i + 0.5) * f.width).toFixed(1)} ${y(p[name], most).toFixed(1)}`;
+      pen = Boolean(p[name]);
     });
     return text;
   };
-  return f.svg(s('path', { class: 'line two', d: path('first_token_p95_ms') }), s('path', { class: 'line', d: path('first_token_ms') }));
+  // A point without neighbours is no line.
+  const dots = (name, kind) => sums.points.map((p, i) => (p[name] && !sums.points[i - 1]?.[name] && !sums.points[i + 1]?.[name]
+    ? s('circle', { class: kind, cx: LEFT + (i + 0.5) * f.width, cy: y(p[name], most), r: 2.5 }) : null)).filter(Boolean);
+  return f.svg(s('path', { class: 'line two', d: path('first_token_p95_ms') }), dots('first_token_p95_ms', 'dot two'), s('path', { class: 'line', d: path('first_token_ms') }), dots('first_token_ms', 'dot'));
 }
 
 /** The same as a table, folded. */

@@ -21,16 +21,20 @@ export function empty(title, text, command) {
 
 /** What went wrong, with the id to search for. */
 export function failed(error, retry) {
+  if (isMissing(error)) return h('div', { data: { state: 'missing' } }, empty(t('error.route')));
   return h('div', { class: 'error', role: 'alert', data: { state: 'error' } }, h('strong', null, words(error)),
     error.id && h('span', { class: 'sub' }, t('error.id', { id: error.id })),
     retry && h('button', { class: 'btn small', type: 'button', on: { click: retry } }, t('action.retry')));
 }
 
+/** Whether the gateway does not have the route that was asked for. */
+export const isMissing = (error) => error.status === 404 && /no such admin route/i.test(error.message);
+
 /** An error in words. */
 export function words(error) {
   if (!(error instanceof ApiError)) return String(error?.message ?? error);
   if (error.status === 0) return t('error.unreachable');
-  if (error.status === 404 && !error.code.includes('model') && /no such admin route/i.test(error.message)) return t('error.route');
+  if (isMissing(error)) return t('error.route');
   if (error.status === 429 && error.retryAfter) return t('error.wait', { message: error.message, time: left(error.retryAfter) });
   return error.message || t('error.status', { status: error.status });
 }

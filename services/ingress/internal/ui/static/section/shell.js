@@ -2,7 +2,7 @@
 import { adminKey } from '../core/api.js';
 import { h, s, set } from '../core/dom.js';
 import { left } from '../core/format.js';
-import { language, languages, setLanguage, t } from '../core/i18n.js';
+import { language, languages, setLanguage, t, tn } from '../core/i18n.js';
 import { live } from '../core/live.js';
 import { link } from '../core/router.js';
 import { setTheme, theme } from '../core/theme.js';
@@ -28,7 +28,8 @@ export const themeSwitch = () => segments(t('shell.theme'), ['auto', 'light', 'd
 
 const PRIMARY = 4; // sections that have a place on a phone
 
-export function shell(sections, { lock }) {
+/** The frame of the page, until signal ends. */
+export function shell(sections, { lock, signal }) {
   const links = new Map();
   const nav = h('ul', { class: 'nav' }, sections.map((section, i) => {
     const a = h('a', { href: link(section.id), data: { section: section.id } }, t(`nav.${section.id}`));
@@ -46,9 +47,9 @@ export function shell(sections, { lock }) {
     more.setAttribute('aria-expanded', String(open));
   };
   const lost = h('div', { class: 'lost', role: 'status', hidden: true }, t('shell.lost'));
-  const main = h('main', { class: 'main', id: 'main', tabindex: '-1' });
+  const main = h('main', { class: 'page', id: 'main', tabindex: '-1' });
   const element = h('div', { class: 'app' },
-    h('a', { class: 'skip', href: '#main', on: { click: (e) => { e.preventDefault(); main.focus(); } } }, t('shell.skip')),
+    h('a', { class: 'skiplink', href: '#main', on: { click: (e) => { e.preventDefault(); main.focus(); } } }, t('shell.skip')),
     side, h('div', null, lost, main));
 
   const connection = () => {
@@ -57,12 +58,11 @@ export function shell(sections, { lock }) {
     tell();
   };
   const tell = () => {
-    if (!element.isConnected && element.parentNode === null && live.hello === null) return;
-    const { hello } = live;
-    about.textContent = hello ? `${hello.version} · ${t('shell.up', { time: left((Date.now() - new Date(hello.started_at)) / 1000) })}` : '';
+    const { hello, status } = live;
+    const n = status?.dispatchers?.length;
+    about.textContent = hello ? [hello.version, t('shell.up', { time: left((Date.now() - new Date(hello.started_at)) / 1000) }), n && tn('shell.dispatchers', n)].filter(Boolean).join(' · ') : '';
   };
-  live.addEventListener('connection', connection);
-  live.addEventListener('hello', tell);
+  for (const [name, fn] of [['connection', connection], ['hello', tell], ['status', tell]]) live.addEventListener(name, fn, { signal });
   lost.hidden = live.state !== 'down';
   tell();
 
@@ -75,7 +75,7 @@ export function shell(sections, { lock }) {
         else a.removeAttribute('aria-current');
       }
       toggle(false);
-      main.className = section.full ? 'main full' : 'main';
+      main.className = section.full ? 'page full' : 'page';
       main.dataset.section = section.id;
       main.replaceChildren();
       return main;

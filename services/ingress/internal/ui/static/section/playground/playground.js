@@ -212,7 +212,8 @@ function mount({ root, params, on, signal, note }) {
   async function named(answer) {
     const id = session;
     try {
-      const [messages] = await Promise.all([admin(`sessions/${encodeURIComponent(id)}/messages`, { signal }), list.read()]);
+      const messages = await admin(`sessions/${encodeURIComponent(id)}/messages`, { signal });
+      await list.read();
       if (session !== id) return;
       dirty = false;
       const stored = messages.findLast((m) => m.role === 'assistant');
