@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/await"
 )
 
 // sentences are classified with the model if it is there.
@@ -14,6 +16,7 @@ func TestCheck(t *testing.T) {
 	cfg := settings()
 	cfg.EmbeddingURL = o.URL
 	c := newClassifierWith(t, cfg)
+	c.limit = await.Limit
 	all := []Sentence{{"who won the election yesterday", true}, {"explain closures", false}, {"please look up the tide", true}}
 	done, unready, err := c.Check(t.Context(), all)
 	require.NoError(t, err)

@@ -141,6 +141,8 @@ func BenchmarkNeedsWeb(b *testing.B) {
 		{"code", code[:2048]},
 		{"search", english[:2048] + "Please search the web for it."},
 		{"long", strings.Repeat(english, 50)},
+		{"all literals", strings.Repeat(strings.Join(c.patterns.literals, " "), 3)[:4096]},
+		{"a sentence each", strings.Repeat("search google, look it up online on the web. ", 100)[:4096]},
 	} {
 		b.Run(text.name, func(b *testing.B) {
 			b.ReportAllocs()

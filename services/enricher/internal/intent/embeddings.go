@@ -88,7 +88,8 @@ type embeddings struct {
 	ollama     *ollama
 	model      string
 	threshold  float64
-	web, other []string // examples
+	limit      time.Duration // queryLimit
+	web, other []string      // examples
 	log        *slog.Logger
 	examples   atomic.Pointer[likeness] // nil: not ready
 	broken     chan struct{}            // the model failed
@@ -104,7 +105,7 @@ type tries struct {
 
 func newEmbeddings(cfg config.Intent, known map[string]examples, log *slog.Logger) *embeddings {
 	e := &embeddings{
-		ollama: newOllama(cfg.EmbeddingURL), model: cfg.EmbeddingModel, threshold: cfg.Threshold, log: log,
+		ollama: newOllama(cfg.EmbeddingURL), model: cfg.EmbeddingModel, threshold: cfg.Threshold, limit: queryLimit, log: log,
 		broken: make(chan struct{}, 1), free: make(chan struct{}, maxQueries),
 	}
 	for _, lang := range languages {
@@ -188,7 +189,7 @@ func (e *embeddings) isLikeWeb(ctx context.Context, text string) bool {
 	if web, known := e.remembered.Get(text); known {
 		return web
 	}
-	limited, cancel := context.WithTimeout(ctx, queryLimit)
+	limited, cancel := context.WithTimeout(ctx, e.limit)
 	defer cancel()
 	select {
 	case e.free <- struct{}{}:

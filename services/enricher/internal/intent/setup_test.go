@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/config"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/testkit/startstoptest"
@@ -137,6 +138,7 @@ func (o *fakeOllama) start(t *testing.T) (*Classifier, *output.Buffer) {
 	log := &output.Buffer{}
 	c, err := New(cfg, slog.New(slog.NewTextHandler(log, nil)))
 	require.NoError(t, err)
+	c.limit = await.Limit // however slow the machine is
 	require.NoError(t, c.Start(t.Context()))
 	t.Cleanup(func() { startstoptest.Stop(t, c) })
 	return c, log
