@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,38 +20,49 @@ import (
 )
 
 // BenchmarkRead reads pages with 1, 2 and 4 enrichers in one process, each with a browser of its own and four pages at a time. It says how many pages
-// they read in a second and what it costs in memory: of this process, and of the processes of the browsers, where what they share is counted once.
+// they read in a second and what it costs in memory: most of this process, and of the processes of the browsers, where what they share is counted once.
 func BenchmarkRead(b *testing.B) {
 	site := serveSite(b)
 	for _, path := range []string{"/plain", "/scripts"} {
 		for _, enrichers := range []int{1, 2, 4} {
 			b.Run(fmt.Sprintf("%s/enrichers=%d", path[1:], enrichers), func(b *testing.B) {
 				g := guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}})
-				pages := make(chan string)
-				var working sync.WaitGroup
-				for range enrichers {
-					e := startEnricher(b, g, reader.Auto, site+"/plain")
-					for range 4 {
-						working.Go(func() {
-							for address := range pages {
-								if doc, err := e.Read(b.Context(), address); err != nil || !strings.Contains(doc.Text, "harbour") {
-									b.Error(err)
-								}
-							}
-						})
+				all := make([]*enricher, enrichers)
+				for i := range all {
+					all[i] = startEnricher(b, g, reader.Auto, site+"/plain")
+				}
+				var own, browsers float64
+				var looking sync.WaitGroup
+				done := make(chan struct{})
+				looking.Go(func() {
+					for ticks := time.NewTicker(500 * time.Millisecond); ; {
+						together := 0.0
+						for _, pid := range browserProcesses(b) {
+							together += proportional(b, pid)
+						}
+						own, browsers = max(own, proportional(b, os.Getpid())), max(browsers, together)
+						select {
+						case <-ticks.C:
+						case <-done:
+							ticks.Stop()
+							return
+						}
 					}
-				}
-				begin := time.Now()
-				for b.Loop() {
-					pages <- site + path
-				}
-				own, browsers := proportional(b, os.Getpid()), 0.0
-				for _, pid := range browserProcesses(b) {
-					browsers += proportional(b, pid)
-				}
-				close(pages)
-				working.Wait()
-				b.ReportMetric(float64(b.N)/time.Since(begin).Seconds(), "pages/s")
+				})
+				var next atomic.Int32
+				b.SetParallelism(max(1, 4*enrichers/runtime.GOMAXPROCS(0)))
+				b.ResetTimer()
+				b.RunParallel(func(pb *testing.PB) {
+					e := all[int(next.Add(1))%enrichers]
+					for pb.Next() {
+						if doc, err := e.Read(b.Context(), site+path); err != nil || !strings.Contains(doc.Text, "harbour") {
+							b.Error("no text:", err)
+						}
+					}
+				})
+				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pages/s")
+				close(done)
+				looking.Wait()
 				b.ReportMetric(own, "MB-process")
 				b.ReportMetric(browsers, "MB-browsers")
 			})
