@@ -118,6 +118,7 @@ func anything(g *gateway) {
 	for _, op := range []string{"keywords", "add_keywords", "learn_keywords"} {
 		h[query.Enricher][op] = empty("{}")
 	}
+	h[query.Dispatcher]["comm_log"] = empty("[]")
 	for service, handlers := range h {
 		g.answers(service, handlers)
 	}
