@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"os"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,6 +51,8 @@ type Config struct {
 	Automatic    []string         // ids of those that automatic routing may ask; none = it does not work, and is not listed
 	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
 	Stores       bool             // responses may be stored; it needs the stage session
+	ToolInstall  bool             // operators may have tools installed on this machine
+	Environ      []string         // of the programs that does it, such as os.Environ(); keys are left out
 	Settings     *settings.View   // the configuration as it is now; nil = the default one, which does not change
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
@@ -77,6 +81,15 @@ func (c *Config) setDefaults() {
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
 	}
+}
+
+// local is the address of the gateway for programs on the same machine.
+func (c *Config) local() string {
+	_, port, err := net.SplitHostPort(c.Addr)
+	if err != nil { // then it can't listen either
+		return ""
+	}
+	return "http://127.0.0.1:" + port
 }
 
 // Validate reports every fault of the configuration.
@@ -119,7 +132,7 @@ func FromGateway(g *config.Config) Config {
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession, contract.StageAnalyzed}, AutoWeb: g.Web.Enabled,
-		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses,
+		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses, ToolInstall: g.Server.ToolInstall,
 	}
 	for _, k := range g.Server.ClientKeys {
 		c.ClientKeys = append(c.ClientKeys, k.Reveal())
@@ -144,7 +157,7 @@ func FromGateway(g *config.Config) Config {
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {
 	c := FromGateway(p.Config)
-	c.ID, c.Version, c.Settings = p.ID, p.Version, p.Settings
+	c.ID, c.Version, c.Settings, c.Environ = p.ID, p.Version, p.Settings, os.Environ()
 	c.Gatherer, _ = p.Metrics.(prometheus.Gatherer)
 	return New(c, p.Bus, p.Log, p.Metrics)
 }

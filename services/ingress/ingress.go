@@ -19,6 +19,7 @@ import (
 	"hydrallm/services/ingress/internal/httpapi"
 	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/services/ingress/internal/toolinstall"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
@@ -120,7 +121,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
 		Admin: admin, Configured: configured, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
-		Settings: i.cfg.Settings, Queries: func() context.Context { return questions },
+		ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Queries: func() context.Context { return questions },
 		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
 }

@@ -109,7 +109,7 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	require.Equal(t, "ko", gjson.Get(g.admin(http.MethodGet, "settings", "").body, "locale").Str)
 }
 
-// R-754: discovered models are listed that somebody has chosen; what is configured, and what leaves the choice to the gateway, is listed in any case.
+// R-049, R-754: discovered models are listed that somebody has chosen; what is configured, and what leaves the choice to the gateway, is listed in any case.
 func TestOnboarding(t *testing.T) {
 	t.Parallel()
 	g := settled(t, `

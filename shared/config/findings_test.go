@@ -241,9 +241,9 @@ var warningCases = map[string]struct {
 		},
 	},
 	"no effect yet": {
-		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  max_chars: 3\nmodels: [{name: m, upstreams: [], pipeline: true}]",
+		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  cache_ttl: 1h\nmodels: [{name: m, upstreams: [], pipeline: true}]",
 		[]string{
-			"1: server.tool_install: has no effect yet",
+			"7: web.cache_ttl: has no effect yet",
 			`8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
 		},
 	},

@@ -64,7 +64,8 @@ func (s *Server) settings() []setting {
 		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+
 			"before it closes the port: the time that a load balancer needs to notice"),
 		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running answers may go on after that"),
-		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions").idle(),
+		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions. It lets whoever has "+
+			"the admin key run programs from npm on the machine of the ingress"),
 		key("locale", oneOf(&s.Locale, "en", "ko"), "en", "language of the blocks that are put into prompts, and of `/ui` at first").
 			env("LOCALE").live(),
 		key("enabled_models", list(&s.Enabled), "[]", "discovered models that `/v1/models` lists, by the names that it has for them. Empty: all. Configured models and "+

@@ -16,6 +16,7 @@ type Kind string
 const (
 	Invalid        Kind = "invalid_request"
 	Unauthorized   Kind = "unauthorized"
+	Forbidden      Kind = "forbidden"
 	ModelNotFound  Kind = "model_not_found"
 	NotFound       Kind = "not_found"
 	MethodNot      Kind = "method_not_allowed"
@@ -42,6 +43,7 @@ type kindInfo struct {
 var kinds = map[Kind]kindInfo{
 	Invalid:        {http.StatusBadRequest, "invalid_request_error"},
 	Unauthorized:   {http.StatusUnauthorized, "authentication_error"},
+	Forbidden:      {http.StatusForbidden, "permission_error"},
 	ModelNotFound:  {http.StatusNotFound, "invalid_request_error"},
 	NotFound:       {http.StatusNotFound, "invalid_request_error"},
 	MethodNot:      {http.StatusMethodNotAllowed, "invalid_request_error"},

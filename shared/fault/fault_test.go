@@ -21,6 +21,7 @@ func TestStatusOfEachKind(t *testing.T) {
 	}{
 		fault.Invalid:         {http.StatusBadRequest, "invalid_request_error"},
 		fault.Unauthorized:    {http.StatusUnauthorized, "authentication_error"},
+		fault.Forbidden:       {http.StatusForbidden, "permission_error"},
 		fault.ModelNotFound:   {http.StatusNotFound, "invalid_request_error"},
 		fault.NotFound:        {http.StatusNotFound, "invalid_request_error"},
 		fault.MethodNot:       {http.StatusMethodNotAllowed, "invalid_request_error"},

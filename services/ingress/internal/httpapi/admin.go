@@ -60,7 +60,7 @@ func AdminRoutes() (required, beyond []string) {
 // adminRoute is a route of operators.
 type adminRoute struct {
 	method string // GET serves HEAD as well; every other one changes something
-	path   string // below /v1/admin; {id} stands for one segment, which is the id of the exchange
+	path   string // below /v1/admin; {id}, or {tool}, stands for one segment, which is the id of the exchange
 	serve  func(x *exchange) error
 }
 
@@ -81,6 +81,9 @@ func (r adminRoute) allowed() string {
 // match says whether a path is that of the route, and what stands there for its {id}.
 func (r adminRoute) match(path string) (given string, ok bool) {
 	before, after, variable := strings.Cut(r.path, id)
+	if !variable {
+		before, after, variable = strings.Cut(r.path, tool)
+	}
 	if !variable {
 		return "", path == r.path
 	}

@@ -2,6 +2,9 @@ package httpapi
 
 import "hydrallm/shared/query"
 
+// tool stands in a path for the name of one.
+const tool = "{tool}"
+
 // Methods of the routes of operators.
 const (
 	reads    = "GET"
@@ -33,6 +36,8 @@ func adminRoutes() []adminRoute {
 		{replaces, "/settings", changeSettings},
 		{reads, "/onboarding", showOnboarding},
 		{acts, "/onboarding", completeOnboarding},
+		{reads, "/install/status", showTools},
+		{acts, "/install/" + tool, installTool},
 		{reads, "/intent/keywords", tell(query.GetKeywords, nothing)},
 		{acts, "/intent/keywords", addKeywords},
 		{acts, "/intent/keywords/learn", learnKeywords},

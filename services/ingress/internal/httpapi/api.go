@@ -55,6 +55,8 @@ type Config struct {
 	Stores       bool             // responses may be stored
 	CORSOrigins  []string
 	Version      string
+	ToolInstall  bool // operators may install tools
+	Installer    Installer
 	Settings     *settings.View // the configuration as it is now
 
 	Bus         Bus
