@@ -138,6 +138,9 @@ func TestKinds(t *testing.T) {
 		`<pubDate>Tue, 05 Mar 2024 10:00:00 GMT</pubDate><description>&lt;p&gt;Body of &lt;b&gt;one&lt;/b&gt;&lt;/p&gt;</description></item></channel></rss>`
 	const atom = `<feed xmlns="http://www.w3.org/2005/Atom"><title>Log</title><entry><title>Release</title><link rel="alternate" href="https://e.com/r"/>` +
 		`<updated>2024-03-05T00:00:00Z</updated><content type="html"><![CDATA[<ul><li>fixed</li></ul>]]></content></entry></feed>`
+	const pdf = "%PDF-1.4\n1 0 obj<</Type/Page/Contents 2 0 R/Resources<</Font<</F 3 0 R>>>>>>endobj 2 0 obj<</Length 39>>stream\n" +
+		"BT /F 9 Tf 9 9 Td (Words of a file.) Tj ET\nendstream endobj 3 0 obj<</Subtype/Type1>>endobj " +
+		"4 0 obj<</Producer(p)/Title(A file)/CreationDate(D:20240305)>>endobj\n%%EOF"
 	tests := map[string]struct {
 		header, body, title, published string
 		want                           []string
@@ -151,6 +154,8 @@ func TestKinds(t *testing.T) {
 		"RSS as HTML":        {"text/html", rss, "Feed", "2024-03-05", []string{"First & best"}, nil},
 		"Atom":               {"application/atom+xml", atom, "Log", "2024-03-05", []string{"## [Release](https://e.com/r)", "- fixed"}, nil},
 		"some XML":           {"text/xml", "<a><b>one</b><c x='1'>two</c></a>", "", "", []string{"one\ntwo"}, []string{"<"}},
+		"PDF":                {"application/pdf", pdf, "A file", "2024-03-05", []string{"Words of a file."}, nil},
+		"PDF by its bytes":   {"text/html", pdf, "A file", "2024-03-05", []string{"Words of a file."}, nil},
 		"a page as text":     {"text/plain", "<!DOCTYPE html><html><body><p>Some words of a page.</p></body></html>", "", "", []string{"Some words"}, []string{"<p>"}},
 		"a page as a file":   {"application/octet-stream", "<!-- x --><html><body><p>Some words of a page.</p></body></html>", "", "", []string{"Some words"}, []string{"<p>"}},
 		"XHTML":              {"application/xhtml+xml", `<?xml version="1.0"?><!DOCTYPE html><html><head><title>X</title></head><body><p>Some words.</p></body></html>`, "X", "", []string{"Some words."}, []string{"<"}},
