@@ -33,6 +33,7 @@ type backend struct {
 	kept    *cache.Cache
 }
 
+// startBackend makes a backend. What was read is kept in a bucket of b, and not at all if b is nil.
 func startBackend(ctx context.Context, b *bus.Bus, cfg *config.Web, version string, log *slog.Logger) (*backend, error) {
 	r := &backend{engines: search.Client()}
 	g := guard.New(guard.Config{AllowHosts: cfg.AllowHosts})
@@ -64,6 +65,9 @@ func startBackend(ctx context.Context, b *bus.Bus, cfg *config.Web, version stri
 			byServer.Fallback = own
 		}
 		web = byServer
+	}
+	if r.Web = web; b == nil {
+		return r, nil
 	}
 	bucket, err := b.Bucket(ctx, subject.WebCacheBucket)
 	if err != nil {

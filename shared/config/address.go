@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"net"
 	"net/netip"
 	"net/url"
 	"regexp"
@@ -83,6 +84,22 @@ func (n node) host() (string, bool) {
 		return "", false
 	}
 	return s, ok
+}
+
+// hostPort is where something listens.
+func hostPort(p *string) kind {
+	return kind{name: "`host:port`", expands: true, read: func(n node) {
+		text, ok := n.expanded()
+		if !ok || text == "" {
+			return
+		}
+		host, port, err := net.SplitHostPort(text)
+		if err != nil || host != "" && !validHost(host) || port == "" || !validPort(port) {
+			n.fail("must be host:port (got %s)", n.shown())
+			return
+		}
+		*p = text
+	}}
 }
 
 // validHost says whether text is an IP address or a host name, without a port.

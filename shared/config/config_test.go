@@ -74,7 +74,8 @@ func TestDefaults(t *testing.T) {
 		ProbeInterval:   60 * time.Second,                                                                                           // R-164
 	}, c.Resilience)
 	require.Equal(t, config.Web{
-		Enabled: true, Backend: "inprocess", MCP: config.MCP{Fallback: true, Timeout: 30 * time.Second}, Search: []string{"duckduckgo", "bing"},
+		Enabled: true, Backend: "inprocess", MCP: config.MCP{Fallback: true, Timeout: 30 * time.Second},
+		MCPServer: config.MCPServer{Listen: "127.0.0.1:8765"}, Search: []string{"duckduckgo", "bing"},
 		OpenSERP: config.OpenSERP{Engine: "google"}, Engines: map[string]string{}, MaxChars: 6000, CacheTTL: 24 * time.Hour,
 		Deadline: 45 * time.Second, Browser: "auto", AllowHosts: []string{},
 		Intent: config.Intent{EmbeddingModel: "bge-m3:latest", EmbeddingURL: "http://localhost:11434", Threshold: 0.58},
@@ -130,6 +131,7 @@ web:
   enabled: false
   backend: mcp
   mcp: {url: "http://mcp:1/x/", token: tok, fallback: false, timeout: 16s}
+  mcp_server: {listen: ":9", token: tak}
   search: [bing, openserp, searxng]
   searxng_url: http://s
   openserp: {url: http://o, engine: bing}
@@ -146,7 +148,7 @@ log: {level: WARNING, format: json, file: f}
 telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 `)
 	require.NoError(t, err)
-	require.Equal(t, []string{"config.yaml:33: nats.listen: has no effect beside nats.url", "config.yaml:33: nats.store_dir: has no effect beside nats.url"},
+	require.Equal(t, []string{"config.yaml:34: nats.listen: has no effect beside nats.url", "config.yaml:34: nats.store_dir: has no effect beside nats.url"},
 		lines(effective(warnings)))
 	require.Equal(t, config.Server{
 		Host: "::1", Port: 1, MaxBodyBytes: 2, ClientKeys: []config.Secret{"k1", "k2"}, AdminKey: "adm", Debug: true,
@@ -168,7 +170,8 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		ProbeInterval:   15 * time.Second,
 	}, c.Resilience)
 	require.Equal(t, config.Web{
-		Backend: "mcp", MCP: config.MCP{URL: "http://mcp:1/x", Token: "tok", Timeout: 16 * time.Second}, Search: []string{"bing", "openserp", "searxng"},
+		Backend: "mcp", MCP: config.MCP{URL: "http://mcp:1/x", Token: "tok", Timeout: 16 * time.Second},
+		MCPServer: config.MCPServer{Listen: ":9", Token: "tak"}, Search: []string{"bing", "openserp", "searxng"},
 		SearxNGURL: "http://s", OpenSERP: config.OpenSERP{URL: "http://o", Engine: "bing"}, Engines: map[string]string{"bing": "http://b"},
 		MaxChars: 17, Deadline: 18 * time.Second, Browser: "never", AllowHosts: []string{"localhost", "10.0.0.1", "::1"},
 		Intent: config.Intent{EmbeddingModel: "e", EmbeddingURL: "http://e", Threshold: 1, PatternsDir: "p", KeywordsDir: "k", KeywordModel: "q"},

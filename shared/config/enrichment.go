@@ -12,6 +12,7 @@ type Web struct {
 	Enabled     bool
 	Backend     string // inprocess | mcp
 	MCP         MCP
+	MCPServer   MCPServer
 	Search      []string // engines in order; each is known and has an address
 	SearxNGURL  string
 	OpenSERP    OpenSERP
@@ -31,6 +32,12 @@ type MCP struct {
 	Token    Secret
 	Fallback bool // to the gateway's own search when the server fails (R-262)
 	Timeout  time.Duration
+}
+
+// MCPServer is where the gateway's own search is offered to others.
+type MCPServer struct {
+	Listen string // host:port
+	Token  Secret
 }
 
 // OpenSERP is a search API.
@@ -58,6 +65,10 @@ func (w *Web) settings() []setting {
 			key("fallback", boolean(&m.Fallback), "true", "does the work in process when it fails").env("SEARCH_MCP_FALLBACK"),
 			key("timeout", positive(&m.Timeout), "30s", "for one call of it"),
 		), "", "a server that speaks MCP over streamable HTTP, for `backend: mcp`"),
+		key("mcp_server", mapping(
+			key("listen", hostPort(&w.MCPServer.Listen), "127.0.0.1:8765", "where it listens").env("MCP_SERVER_LISTEN"),
+			key("token", credential(&w.MCPServer.Token), "", "bearer token that its clients must have; only on a loopback address it may be empty").env("MCP_SERVER_TOKEN"),
+		), "", "the gateway's own search and reading of pages as an MCP server, which `hydrallm mcp` and `enricher mcp` start"),
 		key("search", list(&w.Search), "[duckduckgo, bing]", "search engines in order; also `openserp` and `searxng`, which need an address").env("SEARCH_PROVIDERS"),
 		key("searxng_url", web(&w.SearxNGURL), "", "a SearxNG server").env("SEARXNG_BASE_URL"),
 		key("openserp", mapping(

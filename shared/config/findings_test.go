@@ -116,6 +116,7 @@ var errorCases = map[string]struct {
 	"host with a port":        {`server: {host: "0.0.0.0:80"}`, []string{`1: server.host: must be an IP address or a host name (got "0.0.0.0:80")`}},
 	"no host to bind":         {`server: {host: ""}`, []string{`1: server.host: must be an IP address or a host name (got "")`}},
 	"listen without a port":   {"nats: {listen: localhost}", []string{`1: nats.listen: must be host:port (got "localhost")`}},
+	"listen for MCP nowhere":  {"web: {mcp_server: {listen: '8765'}}", []string{`1: web.mcp_server.listen: must be host:port (got "8765")`}},
 	"listen on a wild port":   {`nats: {listen: "h:0"}`, []string{`1: nats.listen: must be host:port (got "h:0")`}},
 	"NATS over HTTP":          {"nats: {url: http://h}", []string{`1: nats.url[0]: must be an address with a host that begins with nats:// or tls:// or ws:// or wss:// (got "http://h")`}},
 	"NATS with a password":    {`nats: {url: "nats://u:secret-word@h"}`, []string{`1: nats.url[0]: must not hold a user name or a password (got "[redacted]@h")`}},

@@ -19,7 +19,7 @@ server: {admin_key: hidden-admin, client_keys: [hidden-client]}
 providers:
   - {id: p, url: "http://h/v1?key=hidden-query", key: hidden-single, headers: {X-Api-Key: hidden-header}}
   - {id: q, url: "http://h/v1", keys: [hidden-pool, {value: hidden-premium, tier: premium}]}
-web: {mcp: {token: hidden-token}}
+web: {mcp: {token: hidden-token}, mcp_server: {token: hidden-server}}
 sessions: {database: "postgres://u:hidden-password@h/db"}
 `
 
@@ -58,7 +58,7 @@ func TestSecretsDoNotShow(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	require.ElementsMatch(t, []string{
-		"hidden-admin", "hidden-client", "hidden-single", "hidden-header", "hidden-query", "hidden-pool", "hidden-premium", "hidden-token", "hidden-password",
+		"hidden-admin", "hidden-client", "hidden-single", "hidden-header", "hidden-query", "hidden-pool", "hidden-premium", "hidden-token", "hidden-server", "hidden-password",
 	}, sound(t, secretive).Secrets())
 	require.Empty(t, sound(t, "").Secrets())
 }

@@ -2,7 +2,6 @@ package config
 
 import (
 	"math"
-	"net"
 	"net/url"
 	"strings"
 )
@@ -98,7 +97,7 @@ func (c *NATS) settings() []setting {
 	return []setting{
 		key("url", kind{name: "address", expands: true, read: c.readURL}, "", "`nats://`, `tls://`, `ws://` or `wss://`; several with commas. "+
 			"Empty: the embedded server, in the all-in-one binary only. No user or password: use `credentials`").env("NATS_URL"),
-		key("listen", kind{name: "`host:port`", expands: true, read: c.readListen}, "", "where the embedded server also listens for other processes"),
+		key("listen", hostPort(&c.Listen), "", "where the embedded server also listens for other processes"),
 		key("credentials", path(&c.Credentials), "", "credentials file for a secured server"),
 		key("store_dir", path(&c.StoreDir), "data/nats", "directory of the embedded server"),
 		key("replicas", integer(&c.Replicas, 1, 5), "1", "copies of streams and buckets; above 1 needs a cluster"),
@@ -110,19 +109,6 @@ func (c *NATS) readURL(n node) {
 	var all []string
 	listOf(&all, "", func(item node) (string, bool) { return item.address("nats", "tls", "ws", "wss") }).read(n)
 	c.URL = strings.Join(all, ",")
-}
-
-func (c *NATS) readListen(n node) {
-	text, ok := n.expanded()
-	if !ok || text == "" {
-		return
-	}
-	host, port, err := net.SplitHostPort(text)
-	if err != nil || host != "" && !validHost(host) || port == "" || !validPort(port) {
-		n.fail("must be host:port (got %s)", n.shown())
-		return
-	}
-	c.Listen = text
 }
 
 // checkNATS looks for settings of a server that is not there.

@@ -17,10 +17,13 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/services/enricher/internal/enrich"
+	"hydrallm/services/enricher/internal/extract"
 	"hydrallm/services/enricher/internal/fetch"
 	"hydrallm/services/enricher/internal/guard"
 	"hydrallm/services/enricher/internal/mcpclient"
 	"hydrallm/services/enricher/internal/page"
+	"hydrallm/services/enricher/internal/reader"
 	"hydrallm/services/enricher/internal/search"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
@@ -36,18 +39,6 @@ var _ lifecycle.Service = (*Server)(nil)
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// plainReader reads pages with the real fetcher and guard, and takes them as they are.
-type plainReader struct{ fetch *fetch.Fetcher }
-
-func (r plainReader) Read(ctx context.Context, rawURL string) (page.Document, error) {
-	resp, err := r.fetch.Fetch(ctx, rawURL)
-	if err != nil {
-		return page.Document{}, err
-	}
-	title, text, _ := strings.Cut(string(resp.Body), "\n")
-	return page.Document{URL: resp.URL, Title: title, Text: text, Published: time.Date(2026, 11, 30, 0, 0, 0, 0, time.UTC)}, nil
-}
-
 // world is a web on loopback, and a search engine for it.
 type world struct {
 	site  *httptest.Server
@@ -61,20 +52,27 @@ func newWorld(t *testing.T) *world {
 	t.Helper()
 	w := &world{held: make(chan struct{}), asked: make(chan struct{}, 8), left: make(chan struct{}, 8)}
 	mux := http.NewServeMux()
-	write := func(text string) http.HandlerFunc {
+	write := func(title string, paragraphs ...string) http.HandlerFunc {
 		return func(rw http.ResponseWriter, _ *http.Request) {
-			rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(rw, text)
+			rw.Header().Set("Content-Type", "text/html; charset=utf-8")
+			_, _ = fmt.Fprintf(rw, `<html><head><title>%s</title><meta property="article:published_time" content="2026-11-30"></head><body><article><h1>%s</h1>`, title, title)
+			for _, text := range paragraphs {
+				_, _ = fmt.Fprintf(rw, "<p>%s</p>", text)
+			}
+			_, _ = io.WriteString(rw, "</article></body></html>")
 		}
 	}
-	mux.HandleFunc("GET /lamp", write("Green lamp\n"+strings.Repeat("Nothing of interest here. ", 400)+"\n\nThe green lamp costs 42 euros.\n\n"+strings.Repeat("More of the same. ", 400)))
-	mux.HandleFunc("GET /short", write("짧은 글\n등대 조명은 밝다."))
-	mux.HandleFunc("GET /empty", write("Title\n"))
+	mux.HandleFunc("GET /lamp", write("Green lamp", strings.Repeat("Nothing of interest here. ", 400), "The green lamp costs 42 euros.", strings.Repeat("More of the same. ", 400)))
+	mux.HandleFunc("GET /short", write("짧은 글", "등대 조명은 밝다."))
+	mux.HandleFunc("GET /empty", func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Content-Type", "text/html")
+		_, _ = io.WriteString(rw, "<html><body></body></html>")
+	})
 	mux.HandleFunc("GET /slow", func(rw http.ResponseWriter, r *http.Request) {
 		w.asked <- struct{}{}
 		select {
 		case <-w.held:
-			write("Slow\nIt came in the end.")(rw, r)
+			write("Slow", "It came in the end.")(rw, r)
 		case <-r.Context().Done():
 			w.left <- struct{}{}
 		}
@@ -94,9 +92,13 @@ func newWorld(t *testing.T) *world {
 	t.Cleanup(engines.Close)
 	client := search.Client()
 	t.Cleanup(client.CloseIdleConnections)
-	fetcher := fetch.New(guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), fetch.Config{})
+	g := guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}})
 	w.tools = Tools{
-		Search: search.New(config.Web{Search: []string{"searxng"}, SearxNGURL: engines.URL}, client, quiet), Read: plainReader{fetcher},
+		Web: &enrich.InProcess{
+			Reader:   reader.New(fetch.New(g, fetch.Config{}), nil, extract.Extract, reader.Never, quiet),
+			Searcher: search.New(config.Web{Search: []string{"searxng"}, SearxNGURL: engines.URL}, client, quiet),
+			Allowed:  func(string) bool { return true },
+		},
 		MaxChars: 6000, Deadline: await.Limit,
 	}
 	return w
@@ -174,7 +176,7 @@ func TestOfficialClient(t *testing.T) {
 			text, failed := call(t, s, "search_and_fetch", map[string]any{"query": "how much does the green lamp cost"})
 			require.False(t, failed, text)
 			for _, want := range []string{
-				"# Green lamp\nURL: " + w.site.URL + "/lamp\nDate: 2026-11-30\n", "The green lamp costs 42 euros.", "# Gone\n", "what the engine said", "# 짧은 글\n", "등대 조명은 밝다.",
+				"# Green lamp\nURL: " + w.site.URL + "/lamp\nDate: 2026-11-30\n", "The green lamp costs 42 euros.", "# 짧은 글\n", "등대 조명은 밝다.",
 			} {
 				require.Contains(t, text, want)
 			}
@@ -213,7 +215,7 @@ func TestFailuresOfTools(t *testing.T) {
 		{"fetch", map[string]any{"url": "http://169.254.169.254/latest"}, guard.ErrBlocked.Error()},
 		{"fetch", map[string]any{"url": "file:///etc/passwd"}, guard.ErrBlocked.Error()},
 		{"fetch", map[string]any{"url": w.site.URL + "/missing"}, "the server answered with status 404"},
-		{"fetch", map[string]any{"url": w.site.URL + "/empty"}, "the page has no text"},
+		{"fetch", map[string]any{"url": w.site.URL + "/empty"}, extract.ErrNoText.Error()},
 		{"fetch", map[string]any{"url": ""}, "minLength"},
 		{"fetch", map[string]any{}, "required"},
 		{"fetch", map[string]any{"url": "https://a.example", "max_chars": 1}, "minimum"},
@@ -229,7 +231,7 @@ func TestFailuresOfTools(t *testing.T) {
 	_, err = s.CallTool(t.Context(), &mcp.CallToolParams{Name: "run"})
 	require.Error(t, err)
 
-	w.tools.Search = search.New(config.Web{}, nil, quiet)
+	w.tools.Web = brokenWeb{}
 	_, address = serve(t, "right", w.tools)
 	other, err := official(t, address, "right", "")
 	require.NoError(t, err)
@@ -237,6 +239,9 @@ func TestFailuresOfTools(t *testing.T) {
 	text, failed := call(t, other, "search_and_fetch", map[string]any{"query": "lamp"})
 	require.True(t, failed)
 	require.Equal(t, "no search engine answered", text)
+	text, failed = call(t, other, "fetch", map[string]any{"url": "https://a.example"})
+	require.True(t, failed)
+	require.Equal(t, "the page could not be read", text)
 }
 
 // everything is a guard that lets everything pass, so that the server's own is tested.
@@ -498,24 +503,15 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-var errNoReader = errors.New("no reader at http://10.0.0.1/")
+// brokenWeb fails with words that are not made to be shown.
+type brokenWeb struct{}
 
-type brokenReader struct{}
+var errInside = errors.New("no way to http://10.0.0.1/")
 
-func (brokenReader) Read(context.Context, string) (page.Document, error) {
-	return page.Document{}, errNoReader
+func (brokenWeb) Fetch(context.Context, string, string) (enrich.Page, error) {
+	return enrich.Page{}, errInside
 }
 
-// An error that is not made to be shown is not shown.
-func TestUnknownErrorsAreNotShown(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.tools.Read = brokenReader{}
-	_, address := serve(t, "", w.tools)
-	s, err := official(t, address, "", "")
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
-	text, failed := call(t, s, "fetch", map[string]any{"url": "https://a.example"})
-	require.True(t, failed)
-	require.Equal(t, "the page could not be read", text)
+func (brokenWeb) Search(context.Context, string) (enrich.Findings, error) {
+	return enrich.Findings{}, errInside
 }

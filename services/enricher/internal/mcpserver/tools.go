@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -13,6 +15,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"hydrallm/services/enricher/internal/enrich"
+	"hydrallm/services/enricher/internal/extract"
 	"hydrallm/services/enricher/internal/fetch"
 	"hydrallm/services/enricher/internal/page"
 	"hydrallm/services/enricher/internal/passage"
@@ -20,27 +24,15 @@ import (
 )
 
 const (
-	pagesRead = 3 // of the results of a search
-	minChars  = 200
-	maxChars  = 50_000
-	maxQuery  = 2000 // characters; engines get 256 of them, the ranking of passages all
-	maxURL    = 8192 // bytes
+	minChars = 200
+	maxChars = 50_000
+	maxQuery = 2000 // characters; engines get 256 of them, the ranking of passages all
+	maxURL   = 8192
 )
-
-// Searcher finds pages. A search.Chain is one.
-type Searcher interface {
-	Search(ctx context.Context, query string) ([]search.Result, error)
-}
-
-// Reader reads a page whose address comes from anybody: it checks it. A reader.Reader is one.
-type Reader interface {
-	Read(ctx context.Context, rawURL string) (page.Document, error)
-}
 
 // Tools is what the server offers.
 type Tools struct {
-	Search   Searcher
-	Read     Reader
+	Web      enrich.Web    // judges addresses itself: they come from anybody
 	MaxChars int           // of an answer that does not ask for another size
 	Deadline time.Duration // for one call
 
@@ -101,54 +93,61 @@ func schema[In any](usual int) (*jsonschema.Schema, error) {
 func (t *Tools) searchAndFetch(ctx context.Context, _ *mcp.CallToolRequest, in searchInput) (*mcp.CallToolResult, any, error) {
 	ctx, cancel := work(ctx, t.Deadline)
 	defer cancel()
-	results, err := t.Search.Search(ctx, in.Query)
+	found, err := t.Web.Search(ctx, in.Query)
 	switch {
 	case errors.Is(err, search.ErrEmpty):
 		return nil, nil, err
 	case err != nil:
 		t.log.WarnContext(ctx, "a search over MCP failed", slog.Any("error", err))
 		return nil, nil, errors.New("no search engine answered")
-	case len(results) == 0:
+	case found.Results == 0:
 		return say("Nothing was found."), nil, nil
 	}
-	return say(t.text(t.readAll(ctx, results[:min(len(results), pagesRead)]), in.Query, in.MaxChars)), nil, nil
+	docs := t.readAll(ctx, found, in.Query)
+	if len(docs) == 0 {
+		return nil, nil, errors.New("pages were found, and none of them could be read")
+	}
+	return say(t.text(docs, in.Query, in.MaxChars)), nil, nil
 }
 
-// readAll reads pages at the same time. A page that can't be read is what the engine says of it.
-func (t *Tools) readAll(ctx context.Context, results []search.Result) []page.Document {
-	docs := make([]page.Document, len(results))
-	var wg sync.WaitGroup
-	for i, r := range results {
-		wg.Go(func() {
-			doc, err := t.Read.Read(ctx, r.URL)
-			if err != nil || doc.Empty() {
-				doc = page.Document{URL: r.URL, Text: r.Snippet}
+// readAll reads the pages that were found, at the same time, and gives those that could be read, in their order.
+func (t *Tools) readAll(ctx context.Context, found enrich.Findings, query string) []page.Document {
+	docs := make([]page.Document, len(found.URLs))
+	var reading sync.WaitGroup
+	for i, url := range found.URLs {
+		reading.Go(func() {
+			defer func() {
+				if p := recover(); p != nil { // a page that is more than its parser can bear costs nothing but itself
+					t.log.ErrorContext(ctx, "reading a page panicked", slog.Any("panic", p), slog.String("stack", string(debug.Stack())))
+				}
+			}()
+			if p, err := t.Web.Fetch(ctx, url, query); err == nil {
+				docs[i] = p.Document
 			}
-			if doc.Title == "" {
-				doc.Title = r.Title
-			}
-			docs[i] = doc
 		})
 	}
-	wg.Wait()
-	return docs
+	reading.Wait()
+	for _, p := range found.Pages {
+		docs = append(docs, p.Document)
+	}
+	return slices.DeleteFunc(docs, func(d page.Document) bool { return d.Empty() })
 }
 
 func (t *Tools) fetch(ctx context.Context, _ *mcp.CallToolRequest, in fetchInput) (*mcp.CallToolResult, any, error) {
 	ctx, cancel := work(ctx, t.Deadline)
 	defer cancel()
-	doc, err := t.Read.Read(ctx, in.URL)
+	read, err := t.Web.Fetch(ctx, in.URL, "")
 	if failure, ok := errors.AsType[*fetch.Error](err); ok {
 		return nil, nil, errors.New(failure.Error()) // what it wraps tells of the network
 	}
 	switch {
+	case errors.Is(err, extract.ErrNoText), err == nil && read.Empty():
+		return nil, nil, extract.ErrNoText
 	case err != nil:
 		t.log.WarnContext(ctx, "reading a page over MCP failed", slog.Any("error", err))
 		return nil, nil, errors.New("the page could not be read")
-	case doc.Empty():
-		return nil, nil, errors.New("the page has no text")
 	}
-	return say(t.text([]page.Document{doc}, "", in.MaxChars)), nil, nil
+	return say(t.text([]page.Document{read.Document}, "", in.MaxChars)), nil, nil
 }
 
 func say(text string) *mcp.CallToolResult {

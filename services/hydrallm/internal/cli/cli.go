@@ -27,6 +27,7 @@ type commands struct {
 	Demo    demoCmd    `cmd:"" help:"Run the gateway with a mock upstream and temporary data, to try it."`
 	Mock    mockCmd    `cmd:"" help:"Run the mock upstream alone."`
 	Intent  intentCmd  `cmd:"" help:"Check which questions are taken for ones that need the web."`
+	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Offer the search and the reading of web pages as an MCP server."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 }
 

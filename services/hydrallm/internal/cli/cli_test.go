@@ -159,6 +159,14 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
+// the MCP server does not start where everybody could reach it without a token.
+func TestMCPRefuses(t *testing.T) {
+	t.Parallel()
+	x := newTerminal(t, "web: {mcp_server: {listen: '0.0.0.0:8765'}}\n")
+	require.Equal(t, 1, x.run(t.Context(), "mcp"))
+	require.Contains(t, x.errOut.String(), "web.mcp_server.token is missing")
+}
+
 // a configuration with errors never starts, and every error is printed with its line.
 func TestServeRefusesABrokenConfiguration(t *testing.T) {
 	t.Parallel()
