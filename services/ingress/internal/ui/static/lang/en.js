@@ -202,6 +202,7 @@ export default {
   "kpi.latency": "First token, median / p95",
   "kpi.tokens": "Tokens in / out",
   "kpi.before": "to the time before",
+  "kpi.beforecount": "{n} in the time before",
   "kpi.p95before": "p95 to the time before",
   "kpi.nobefore": "nothing before to compare with",
   "kpi.failed": "{failed} failed, {saved} saved by failover",

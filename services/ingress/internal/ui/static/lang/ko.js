@@ -202,6 +202,7 @@ export default {
   "kpi.latency": "첫 토큰, 중앙값 / p95",
   "kpi.tokens": "입력 / 출력 토큰",
   "kpi.before": "이전 기간 대비",
+  "kpi.beforecount": "이전 기간에는 {n}",
   "kpi.p95before": "p95, 이전 기간 대비",
   "kpi.nobefore": "비교할 이전 기간이 없습니다",
   "kpi.failed": "실패 {failed}, 장애 조치로 응답 {saved}",

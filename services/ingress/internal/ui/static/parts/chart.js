@@ -11,7 +11,7 @@ const wide = () => (window.innerWidth < 720 ? 380 : 760);
 /** The next round number. */
 function ceiling(n) {
   const size = 10 ** Math.floor(Math.log10(Math.max(n, 1)));
-  return [1, 2, 2.5, 5, 10].map((f) => f * size).find((c) => c >= n && (c >= 4 || n < 4)) ?? 10 * size;
+  return [1, 2, 4, 6, 8, 10].map((f) => f * size).find((c) => c >= n);
 }
 
 function frame(label, most, format, sums) {

@@ -58,11 +58,12 @@ export function spans(request) {
 }
 
 /** Where the time of a request went, as one bar. */
-export function waterfall(request, width = 150) {
+export function waterfall(request, wide = false) {
+  const width = wide ? 700 : 150;
   const parts = spans(request), total = parts.reduce((n, [, ms]) => n + ms, 0) || 1;
   let x = 0;
   const text = parts.map(([kind, ms]) => `${t(`span.${kind}`)} ${duration(ms)}`).join(', ');
-  return s('svg', { class: 'wf', viewBox: `0 0 ${width} 14`, preserveAspectRatio: 'none', role: 'img', 'aria-label': text || t('span.none') },
+  return s('svg', { class: wide ? 'wf wide' : 'wf', viewBox: `0 0 ${width} 14`, preserveAspectRatio: 'none', role: 'img', 'aria-label': text || t('span.none') },
     s('rect', { class: 'fill-line', x: 0, y: 6, width, height: 2 }),
     parts.map(([kind, ms]) => {
       const w = Math.max(1, (ms / total) * width);
@@ -70,6 +71,14 @@ export function waterfall(request, width = 150) {
       x += (ms / total) * width;
       return rect;
     }));
+}
+
+/** When a call was made in the time of its request, and for how long. */
+export function callBar(call, request) {
+  const total = Math.max(1, request.latency_ms), from = Math.max(0, new Date(call.created_at).getTime() - begun(request));
+  const x = Math.min(1, from / total) * 100, width = Math.max(1.5, Math.min(100 - x, (call.latency_ms / total) * 100));
+  return s('svg', { class: 'wf wide', viewBox: '0 0 100 14', preserveAspectRatio: 'none', 'aria-hidden': 'true' }, s('rect', { class: 'fill-line', x: 0, y: 6, width: 100, height: 2 }),
+    s('rect', { class: call.outcome === 'success' ? 'fill-ok' : call.outcome === 'cancelled' ? 'fill-idle' : 'fill-bad', x: Math.min(x, 98.5), y: 2, width, height: 10 }));
 }
 
 export function waterfallLegend() {

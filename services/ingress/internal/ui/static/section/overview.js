@@ -131,7 +131,7 @@ function showKpis(into, { total, before, partial }) {
   const later = total.first_token_p95_ms - before.first_token_p95_ms;
   const answered = total.requests - total.failed - total.cancelled;
   set(into,
-    kpi('requests', t('kpi.requests'), number(total.requests), change === null ? t('kpi.nobefore')
+    kpi('requests', t('kpi.requests'), number(total.requests), change === null ? t('kpi.nobefore') : change > 10 ? t('kpi.beforecount', { n: number(before.requests) })
       : [h('span', { class: 'delta' }, `${change >= 0 ? '+' : '−'}${number(Math.round(Math.abs(change) * 100))} %`), ' ', t('kpi.before')]),
     kpi('answered', t('kpi.answered'), percent(answered, total.requests - total.cancelled), t('kpi.failed', { failed: number(total.failed), saved: number(total.failover) })),
     kpi('latency', t('kpi.latency'), [duration(total.first_token_ms), h('small', null, ` / ${duration(total.first_token_p95_ms)}`)],

@@ -6,7 +6,7 @@ import { known, t } from '../core/i18n.js';
 import { go, link } from '../core/router.js';
 import { dialog } from '../parts/dialog.js';
 import { copyButton } from '../parts/toast.js';
-import { begun, reason, way, waterfall, waterfallLegend } from '../parts/way.js';
+import { begun, callBar, reason, way, waterfall, waterfallLegend } from '../parts/way.js';
 
 /** What became of a request, in words. */
 export function statusText(status) {
@@ -34,7 +34,7 @@ export function details(r) {
   const cost = r.calls?.some((c) => c.cost !== null) ? money(r.calls.reduce((n, c) => n + (c.cost ?? 0), 0)) : t('kpi.noprice');
   const entry = (key, ...value) => [h('dt', null, t(key)), h('dd', null, value)];
   const box = dialog(t('request.title', { model: r.model }), [
-    h('div', null, way(r), h('div', { class: 'legend' }, waterfall(r, 300)), waterfallLegend()),
+    h('div', { class: 'stack' }, way(r), waterfall(r, true), waterfallLegend()),
     h('dl', { data: { test: 'request-details' } },
       entry('col.status', statusText(r.status)), entry('request.began', dateTime(begun(r))), entry('request.reason', reasonText(r.routing_reason)),
       entry('request.answered', r.provider ? `${r.provider}, ${r.upstream_model}, ${t('request.key', { n: r.key_index + 1 })}` : '–'),
@@ -53,9 +53,9 @@ export function details(r) {
 
 function calls(r) {
   const start = begun(r);
-  return h('div', { class: 'scroll' }, h('table', null, h('thead', null, h('tr', null, ['col.upstream', 'col.model', 'col.outcome', 'col.after', 'col.took', 'kpi.tokens', 'request.cost'].map((key, i) => h('th', { scope: 'col', class: i > 2 ? 'num' : '' }, t(key))))),
+  return h('div', { class: 'scroll' }, h('table', null, h('thead', null, h('tr', null, ['col.upstream', 'col.model', 'col.outcome', 'col.where', 'col.after', 'col.took', 'kpi.tokens', 'request.cost'].map((key, i) => h('th', { scope: 'col', class: i > 3 ? 'num' : '' }, t(key))))),
     h('tbody', null, r.calls.map((c) => h('tr', null, h('th', { scope: 'row' }, c.upstream || '?', h('br'), h('span', { class: 'sub' }, c.provider, ', ', t('request.key', { n: c.key_index + 1 }))), h('td', null, c.upstream_model),
       h('td', null, t(`outcome.${c.outcome}`), c.reason && h('span', { class: 'sub' }, ` ${reason(c.reason)}`), c.status ? h('span', { class: 'sub' }, ` HTTP ${c.status}`) : ''),
-      h('td', { class: 'num' }, `+${number(Math.max(0, new Date(c.created_at) - start))} ${t('unit.ms')}`), h('td', { class: 'num' }, duration(c.latency_ms)),
+      h('td', null, callBar(c, r)), h('td', { class: 'num' }, `+${number(Math.max(0, new Date(c.created_at) - start))} ${t('unit.ms')}`), h('td', { class: 'num' }, duration(c.latency_ms)),
       h('td', { class: 'num' }, `${number(c.prompt_tokens)} / ${number(c.completion_tokens)}`), h('td', { class: 'num' }, money(c.cost)))))));
 }
