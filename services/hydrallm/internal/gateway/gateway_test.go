@@ -88,10 +88,16 @@ type running struct {
 // serve runs a gateway until the end of the test, if it is not stopped before.
 func serve(t *testing.T, s process.Settings) running {
 	t.Helper()
+	return serveTo(t, s, slog.New(slog.DiscardHandler))
+}
+
+// serveTo is serve with a log.
+func serveTo(t *testing.T, s process.Settings, log *slog.Logger) running {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	up, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- gateway.Run(ctx, s, slog.New(slog.DiscardHandler), lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
+		done <- gateway.Run(ctx, s, log, lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
 	}()
 	stop := func() error {
 		cancel()
