@@ -128,6 +128,9 @@ type Traits struct {
 // WebContextName is the name of the system message that holds text from the web.
 const WebContextName = "web_context"
 
+// WebContextBegin is what the text of that message begins with, by which it is known where messages have no names.
+const WebContextBegin = "<" + WebContextName + ">\n"
+
 // Web is what a client wants from the web.
 type Web struct {
 	Search bool   // has_search: search in any case

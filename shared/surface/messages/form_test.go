@@ -9,6 +9,7 @@ import (
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
 	"hydrallm/shared/surface/messages"
 )
 
@@ -229,6 +230,17 @@ func TestWithContext(t *testing.T) {
 		`{"system":[{"type":"text","text":"A","cache_control":{}}]}`: `{"system":[{"type":"text","text":"A","cache_control":{}},{"type":"text","text":"W"}]}`,
 	} {
 		require.Equal(t, want, string(messages.Form{}.WithContext([]byte(in), []byte(`{"role":"system","name":"web_context","content":"W"}`))))
+	}
+	// In the hub it is a message before the last one, as for chat.
+	const web = `{"role":"system","name":"web_context","content":"<web_context>\nW"}`
+	for in, want := range map[string]string{
+		`{"messages":[{"role":"user","content":"q"}]}`:              `[` + web + `,{"role":"user","content":"q"}]`,
+		`{"system":"A","messages":[{"role":"user","content":"q"}]}`: `[{"role":"system","content":"A"},` + web + `,{"role":"user","content":"q"}]`,
+		`{"system":[{"type":"text","text":"A"},{"type":"text","text":"B"}],"messages":[{"role":"user","content":"q"},{"role":"assistant","content":"a"},{"role":"user","content":"r"}]}`: `[{"role":"system","content":"A\n\nB"},{"role":"user","content":"q"},{"role":"assistant","content":"a"},` + web + `,{"role":"user","content":"r"}]`,
+	} {
+		hub, err := messages.Form{}.Chat(messages.Form{}.WithContext([]byte(in), []byte(web)))
+		require.NoError(t, err)
+		require.JSONEq(t, want, string(rawjson.Get(hub, "messages")))
 	}
 }
 

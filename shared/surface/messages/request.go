@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
 )
@@ -55,7 +56,8 @@ const attribution = "x-anthropic-billing-header:"
 // messages translates the system's text and the messages. They come one by one, but all that one side says before the other does belongs together: the
 // results of tools follow the calls, before anything else.
 func (r *request) messages() ([]byte, error) {
-	if text := systemText(r.in["system"]); text != "" {
+	text, web := systemText(r.in["system"])
+	if text != "" {
 		r.out = append(r.out, rawjson.Object(nil).Text("role", roleSystem).Text("content", text).End())
 	}
 	all := elements(r.in["messages"])
@@ -70,21 +72,27 @@ func (r *request) messages() ([]byte, error) {
 		}
 	}
 	r.endTurn()
+	if last := len(r.out) - 1; web != "" && last >= 0 {
+		r.out = slices.Insert(r.out, last, rawjson.Object(nil).Text("role", roleSystem).Text("name", contract.WebContextName).Text("content", web).End())
+	}
 	return rawjson.Array(r.out), nil
 }
 
-// systemText gives the text of the member system.
-func systemText(system []byte) string {
-	if isString(system) {
-		return rawjson.Text(system)
-	}
+// systemText gives the text of the member system, and the one from the web that WithContext put behind it.
+func systemText(system []byte) (own, web string) {
 	var texts []string
+	if isString(system) {
+		texts = append(texts, rawjson.Text(system))
+	}
 	for _, b := range elements(system) {
 		if text := rawjson.Text(rawjson.Get(b, "text")); text != "" && !strings.HasPrefix(text, attribution) {
 			texts = append(texts, text)
 		}
 	}
-	return strings.Join(texts, "\n\n")
+	if last := len(texts) - 1; last >= 0 && strings.HasPrefix(texts[last], contract.WebContextBegin) {
+		texts, web = texts[:last], texts[last]
+	}
+	return strings.Join(texts, "\n\n"), web
 }
 
 // loopFrom gives the first message behind the last words of the user: from there on the model works with tools, and some want to see again what they

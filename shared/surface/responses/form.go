@@ -152,7 +152,11 @@ func itemsFor(message []byte) (items [][]byte) {
 	}
 	calls := rawjson.Get(message, "tool_calls")
 	if len(text) > 0 && text[0] != 'n' && (string(text) != `""` || len(calls) == 0) {
-		out := append(append([]byte(`{"type":"message","role":`), role...), `,"content":`...)
+		out := append([]byte(`{"type":"message","role":`), role...)
+		if name := rawjson.Get(message, "name"); isContext(role, name) {
+			out = append(append(out, `,"name":`...), name...)
+		}
+		out = append(out, `,"content":`...)
 		items = append(items, append(append(out, text...), '}'))
 	}
 	for span := range rawjson.Elements(calls) {
@@ -172,6 +176,13 @@ func orText(raw []byte) []byte {
 		return []byte(`""`)
 	}
 	return raw
+}
+
+// IsContext says whether an item is what WithContext put in for text from the web, which belongs to the request and not to the conversation (R-283).
+func IsContext(it []byte) bool { return isContext(rawjson.Get(it, "role"), rawjson.Get(it, "name")) }
+
+func isContext(role, name []byte) bool {
+	return rawjson.Is(role, "system") && rawjson.Is(name, contract.WebContextName)
 }
 
 // WithContext puts a system message before the last item of the user.

@@ -53,6 +53,9 @@ func TestMessages(t *testing.T) {
 
 	const web = `{"role":"system","name":"web_context","content":"w"}`
 	require.Equal(t, "uq a[] aw[] un", shorthand(chatOf(t, string(form.WithContext([]byte(`{"input":[{"role":"user","content":"q"},{"role":"assistant","content":""},{"role":"user","content":"n"}]}`), []byte(web))))))
+	named := form.WithContext([]byte(`{"input":"q"}`), []byte(web))
+	require.Contains(t, chatOf(t, string(named)), web, "it keeps its name")
+	require.Contains(t, string(named), `"name":"web_context"`)
 	require.Equal(t, "aw[] uq", shorthand(chatOf(t, string(form.WithContext([]byte(`{"input":"q"}`), []byte(web))))))
 }
 

@@ -252,7 +252,11 @@ func (r *reader) join(items []item) {
 			if role == "developer" {
 				role = "system"
 			}
-			body := append(append([]byte(`{"role":"`), role...), `","content":`...)
+			body := append(append([]byte(`{"role":"`), role...), '"')
+			if isContext(it.role, it.name) {
+				body = append(append(body, `,"name":`...), it.name...)
+			}
+			body = append(body, `,"content":`...)
 			r.messages = append(r.messages, message{body: append(c.append(body), '}'), items: [][]byte{it.raw}})
 		case it.kind == kindResult && !it.taken:
 			r.strayResult(it, at)

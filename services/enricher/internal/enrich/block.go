@@ -31,8 +31,8 @@ var languages = map[string]labels{
 
 // The delimiters of the block.
 const (
-	opening = "<web_context>\n"
-	closing = "\n</web_context>"
+	opening = contract.WebContextBegin
+	closing = "\n</" + contract.WebContextName + ">"
 )
 
 const (

@@ -199,6 +199,8 @@ func TestStored(t *testing.T) {
 	env.Inherited = 2
 	s = stored(env, `{"input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"user","content":"c"}, {"role":"user","content":"d"}]}`)
 	require.Equal(t, `[{"role":"user","content":"c"},{"role":"user","content":"d"}]`, string(s.Input))
+	s = stored(env, `{"input":[{"role":"user","content":"a"},{"role":"assistant","content":"b"},{"role":"system","name":"web_context","content":"w"},{"role":"user","content":"c"}]}`)
+	require.Equal(t, `[{"role":"user","content":"c"}]`, string(s.Input), "R-283")
 }
 
 var fuzzed = []string{

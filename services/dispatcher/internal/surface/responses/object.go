@@ -6,20 +6,18 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/openai/rawjson"
+	"hydrallm/shared/surface/responses"
 )
 
 // id is that of the response.
 func (r *Request) id() string { return contract.ResponseID(r.envelope.ID) }
 
-// ownItems gives the input items of the request itself, without those that come from stored responses.
+// ownItems gives the input items of the request itself, without those that come from stored responses, and without text from the web.
 func (r *Request) ownItems() []byte {
 	items := r.Items()
-	if r.envelope.Inherited == 0 {
-		return items
-	}
 	n, out := 0, []byte{'['}
 	for span := range rawjson.Elements(items) {
-		if n++; n <= r.envelope.Inherited {
+		if n++; n <= r.envelope.Inherited || responses.IsContext(span.Of(items)) {
 			continue
 		}
 		if len(out) > 1 {
