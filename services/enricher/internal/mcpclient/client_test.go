@@ -336,10 +336,10 @@ func TestServersThatFail(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nobody listens", func(t *testing.T) {
+	t.Run("the connection breaks", func(t *testing.T) {
 		t.Parallel()
-		server := httptest.NewServer(http.NotFoundHandler())
-		server.Close()
+		server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
+		defer server.Close()
 		_, err := connect(t, config.MCP{URL: server.URL, Timeout: await.Limit}).SearchAndFetch(t.Context(), "lamp")
 		require.Error(t, err)
 	})
