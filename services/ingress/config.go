@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"time"
 
@@ -30,18 +31,20 @@ type Provider = modellist.Provider
 
 // Config is what an ingress needs to know.
 type Config struct {
-	ID           string        // of this process: one token of a NATS subject, unique among all ingresses
-	Addr         string        // host:port to listen on
-	MaxBody      int           // bytes of a request body, decompressed; 0 = 32 MiB
-	MaxConns     int           // connections at the same time; 0 = unlimited
-	StopPause    time.Duration // from the begin of a stop, which /readyz tells, to the closing of the port
-	QueueTimeout time.Duration // how long a request waits for a worker of each stage; 0 = 30s
-	Lifetime     time.Duration // of a request in the background; 0 = 1h
-	Deadline     time.Duration // for all stages of a request until its answer begins; 0 = none
-	PingAfter    time.Duration // after so long a wait for its beginning a stream gets status line and comments; 0 = never
-	Heartbeat    time.Duration // after so long a silence a stream gets a comment; 0 = 15s
-	ClientKeys   []string      // none = everyone may call
-	AdminKey     string        // "" = the admin routes are closed unless Debug
+	ID           string         // of this process: one token of a NATS subject, unique among all ingresses
+	Addr         string         // host:port to listen on
+	MaxBody      int            // bytes of a request body, decompressed; 0 = 32 MiB
+	MaxConns     int            // connections at the same time; 0 = unlimited
+	StopPause    time.Duration  // from the begin of a stop, which /readyz tells, to the closing of the port
+	QueueTimeout time.Duration  // how long a request waits for a worker of each stage; 0 = 30s
+	Lifetime     time.Duration  // of a request in the background; 0 = 1h
+	Deadline     time.Duration  // for all stages of a request until its answer begins; 0 = none
+	PingAfter    time.Duration  // after so long a wait for its beginning a stream gets status line and comments; 0 = never
+	Heartbeat    time.Duration  // after so long a silence a stream gets a comment; 0 = 15s
+	ClientKeys   []string       // none = everyone may call
+	ClientAccess string         // auto | keys | open; "" = auto
+	Proxies      []netip.Prefix // whose X-Forwarded-For tells the address of a client
+	AdminKey     string         // "" = the admin routes are closed unless Debug
 	Debug        bool
 	CORSOrigins  []string         // of browsers that may call; "*" = all
 	Models       []Model          // of the configuration; they win over others
@@ -132,6 +135,7 @@ func FromGateway(g *config.Config) Config {
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession, contract.StageAnalyzed}, AutoWeb: g.Web.Enabled,
+		ClientAccess: g.Server.ClientAccess, Proxies: g.Server.TrustedProxies(),
 		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses, ToolInstall: g.Server.ToolInstall,
 	}
 	for _, k := range g.Server.ClientKeys {

@@ -16,6 +16,7 @@ import (
 	"go.opentelemetry.io/otel"
 
 	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/services/ingress/internal/clientkey"
 	"hydrallm/services/ingress/internal/httpapi"
 	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
@@ -52,6 +53,7 @@ type run struct {
 	fence      *bus.Subscription
 	health     *dispatcherhealth.Follower
 	modelIndex *modelindex.Copy
+	keys       *clientkey.Book
 	sweeper    *bus.Sweeper
 
 	cancel context.CancelFunc // of the sweep
@@ -99,15 +101,20 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.modelIndex, err = modelindex.Follow(ctx, i.bus, i.models.Update); err != nil {
 		return err
 	}
+	r.keys = clientkey.NewBook(i.log)
+	if err := r.keys.Follow(ctx, i.bus); err != nil {
+		return err
+	}
 	if r.sweeper, err = i.bus.Sweep(ctx); err != nil {
 		return err
 	}
 	r.server = transport.NewServer(i.cfg.MaxConns, i.log)
-	if err := r.server.Start(ctx, i.cfg.Addr, i.api(questions, r).Server()); err != nil {
+	api := i.api(questions, r)
+	if err := r.server.Start(ctx, i.cfg.Addr, api.Server()); err != nil {
 		r.server = nil
 		return err
 	}
-	i.report(ctx, r.server.Addr())
+	i.report(ctx, r.server.Addr(), api.Clients.Open())
 	return nil
 }
 
@@ -119,7 +126,8 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	}
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
-		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, admin),
+		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, r.keys, auth.Access(i.cfg.ClientAccess), admin),
+		ClientKeys: r.keys, TrustedProxies: i.cfg.Proxies,
 		Admin: admin, Configured: configured, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
 		ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Queries: func() context.Context { return questions },
 		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
@@ -135,14 +143,14 @@ func (i *Ingress) Addr() net.Addr {
 }
 
 // report logs where the service listens, and whether it should.
-func (i *Ingress) report(ctx context.Context, addr net.Addr) {
+func (i *Ingress) report(ctx context.Context, addr net.Addr, open bool) {
 	host, _, err := net.SplitHostPort(i.cfg.Addr)
 	bound, ok := addr.(*net.TCPAddr)
 	if err != nil || !ok { // it listens there, on TCP
 		panic(fmt.Sprintf("listening on %s: %v", i.cfg.Addr, err))
 	}
 	telemetry.Event(ctx, i.log, slog.LevelInfo, "server: bind", "host", host, "port", bound.Port)
-	if len(i.cfg.ClientKeys) == 0 && !bound.IP.IsLoopback() {
+	if open && !bound.IP.IsLoopback() {
 		telemetry.Event(ctx, i.log, slog.LevelWarn,
 			"server: warning: anyone who reaches this address can use the gateway; set server.client_keys or bind to 127.0.0.1", "host", host)
 	}
@@ -196,6 +204,7 @@ func (r *run) close(ctx context.Context) error {
 	err := errors.Join(r.fence.Stop(), r.replies.Stop())
 	r.health.Stop()
 	r.modelIndex.Stop()
+	r.keys.Stop()
 	r.sweeper.Stop()
 	r.cancel()
 	r.wg.Wait()

@@ -55,6 +55,7 @@ func TestDefaults(t *testing.T) {
 	require.Empty(t, warnings)
 	require.Equal(t, config.Server{
 		Host: "0.0.0.0", Port: 8100, MaxBodyBytes: 33554432, ClientKeys: []config.Secret{}, CORSOrigins: []string{}, Enabled: []string{},
+		ClientAccess: "auto", Proxies: []string{},
 		QueueTimeout: 30 * time.Second, Lifetime: time.Hour, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Locale: "en",
 	}, c.Server)
 	require.Equal(t, config.Routing{
@@ -113,6 +114,7 @@ func TestValues(t *testing.T) {
 	c, warnings, err := parse(nil, `
 server:
   {host: "::1", port: 1, max_body_bytes: 2, client_keys: [k1, k2], admin_key: adm, debug: true, cors_origins: ["HTTPS://App.example:8443"],
+  client_access: keys, trusted_proxies: [10.1.2.3/8, 192.0.2.1],
   queue_timeout: 3s, background_lifetime: 2h, ping_after: 7s, stop_pause: 2s, drain_timeout: 4s, max_connections: 5, tool_install: yes, locale: ko}
 routing:
   {priority: [groq], max_tokens_fast_model: 4, fast: [cerebras], large: groq, final_fallback: cerebras, aliases: {a: b}, free_models: [x], premium_models: [y]}
@@ -148,10 +150,11 @@ log: {level: WARNING, format: json, file: f}
 telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 `)
 	require.NoError(t, err)
-	require.Equal(t, []string{"config.yaml:34: nats.listen: has no effect beside nats.url", "config.yaml:34: nats.store_dir: has no effect beside nats.url"},
+	require.Equal(t, []string{"config.yaml:35: nats.listen: has no effect beside nats.url", "config.yaml:35: nats.store_dir: has no effect beside nats.url"},
 		lines(effective(warnings)))
 	require.Equal(t, config.Server{
 		Host: "::1", Port: 1, MaxBodyBytes: 2, ClientKeys: []config.Secret{"k1", "k2"}, AdminKey: "adm", Debug: true,
+		ClientAccess: "keys", Proxies: []string{"10.0.0.0/8", "192.0.2.1/32"},
 		CORSOrigins: []string{"https://app.example:8443"}, QueueTimeout: 3 * time.Second, Lifetime: 2 * time.Hour, PingAfter: 7 * time.Second,
 		StopPause: 2 * time.Second, DrainTimeout: 4 * time.Second, MaxConns: 5, ToolInstall: true, Locale: "ko", Enabled: []string{},
 	}, c.Server)

@@ -64,7 +64,7 @@ func normalOrigin(text string) string {
 
 // checkOrigins refuses to let every page use a gateway that asks for no key: a page that its user merely looks at would be enough.
 func (doc *document) checkOrigins() {
-	if len(doc.Server.ClientKeys) > 0 {
+	if len(doc.Server.ClientKeys) > 0 || doc.Server.ClientAccess == "keys" {
 		return
 	}
 	for _, o := range doc.Server.CORSOrigins {

@@ -3,6 +3,7 @@ package config
 import (
 	"math"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +17,8 @@ type Server struct {
 	Port         int
 	MaxBodyBytes int      // a larger request body gets 413
 	ClientKeys   []Secret // for /v1; none = open
+	ClientAccess string   // auto | keys | open
+	Proxies      []string // addresses and networks whose X-Forwarded-For counts
 	AdminKey     Secret   // "" = the admin routes are closed unless Debug
 	Debug        bool
 	CORSOrigins  []string // for /v1 without /v1/admin
@@ -50,6 +53,11 @@ func (s *Server) settings() []setting {
 		key("client_keys", listOf(&s.ClientKeys, "list of text", node.credential), "[]", "keys that clients must send to `/v1`, as "+
 			"`Authorization: Bearer`, `x-api-key` or `api-key`. Empty: everybody may, with a warning when the address is not only this machine").
 			not("apikeys", "keys", "apikey", "key"),
+		key("client_access", oneOf(&s.ClientAccess, "auto", "keys", "open"), "auto", "whom `/v1` lets in. `auto`: everybody, until there is a client key, configured "+
+			"or made at run time; from then on who has one, also when the last one made at run time is revoked. `keys`: who has a key. `open`: everybody; a key only says "+
+			"who asks, with its limits"),
+		key("trusted_proxies", listOf(&s.Proxies, "list of addresses and networks", network), "[]", "proxies whose `X-Forwarded-For` tells the address of a client, "+
+			"such as `10.0.0.0/8`, for the limit of wrong keys and for the log"),
 		key("admin_key", credential(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on").
 			not("masterkey", "adminapikey"),
 		key("debug", boolean(&s.Debug), "false", "opens the admin routes when there is no admin key, and logs at level debug"),
@@ -99,6 +107,32 @@ func (s Server) Zone() *time.Location {
 	return zone
 }
 
+// network reads an address or a network.
+func network(n node) (string, bool) {
+	text, ok := n.expanded()
+	if !ok || text == "" {
+		return text, ok
+	}
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.Masked().String(), true
+	}
+	if a, err := netip.ParseAddr(text); err == nil && a.Zone() == "" {
+		return netip.PrefixFrom(a, a.BitLen()).String(), true
+	}
+	n.fail("must be an address or a network such as 10.0.0.0/8 (got %s)", n.shown())
+	return "", false
+}
+
+// TrustedProxies gives the networks of `trusted_proxies`.
+func (s Server) TrustedProxies() (all []netip.Prefix) {
+	for _, text := range s.Proxies {
+		if p, err := netip.ParsePrefix(text); err == nil { // it was one when the configuration was read
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
 // Bind is the address to listen on.
 func (s Server) Bind() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.Port)) }
 
@@ -124,7 +158,7 @@ func (doc *document) checkServer() {
 	if s.Loopback() {
 		return
 	}
-	if len(s.ClientKeys) == 0 {
+	if len(s.ClientKeys) == 0 && s.ClientAccess != "keys" {
 		doc.warn("server.client_keys", "there are no client keys although host %s is not only this machine: whoever can connect can use the providers", s.Host)
 	}
 	if s.Debug && s.AdminKey == "" {

@@ -56,3 +56,27 @@ func quoteBrackets(text string) string {
 	}
 	return text
 }
+
+// R-776: a proxy is an address or a network; nothing else is taken for one.
+func TestTrustedProxies(t *testing.T) {
+	t.Parallel()
+	c, warnings, err := parse(nil, `server: {host: 127.0.0.1, trusted_proxies: [10.1.2.3/8, 192.0.2.1, "2001:db8::/32", "::1"]}`)
+	require.NoError(t, err)
+	require.Empty(t, warnings)
+	require.Equal(t, []string{"10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32", "::1/128"}, c.Server.Proxies)
+	require.Len(t, c.Server.TrustedProxies(), 4)
+	for _, text := range []string{"nginx", "10.0.0.0/33", "10.0.0", "*", "10.0.0.1:80", "fe80::1%eth0"} {
+		_, _, err := parse(nil, `server: {trusted_proxies: ["`+text+`"]}`)
+		require.ErrorContains(t, err, "server.trusted_proxies", text)
+	}
+}
+
+// R-773: without any key a gateway that asks for them is closed, and nobody is warned that it is open.
+func TestClosedWithoutKeys(t *testing.T) {
+	t.Parallel()
+	_, warnings, err := parse(nil, `server: {client_access: keys, cors_origins: "*"}`)
+	require.NoError(t, err)
+	for _, w := range warnings {
+		require.NotContains(t, w.Path, "client_keys")
+	}
+}

@@ -77,6 +77,9 @@ const (
 	KeywordsBucket = "hydra_keywords"
 	RestsBucket    = "hydra_rests"    // open circuits and cooldowns of keys that outlast a restart
 	SettingsBucket = "hydra_settings" // a copy of the settings that are stored in the database
+
+	ClientKeysBucket   = "hydra_client_keys"   // named keys of clients, as hashes
+	ClientCountsBucket = "hydra_client_counts" // what they have used of their limits in this minute
 )
 
 // Reply is where the frames of request rid go: one subject per request, below the ingress that owns it.

@@ -43,6 +43,7 @@ const (
 	stateTTL      = 30 * time.Second
 	slotsTTL      = time.Minute
 	dialogueTTL   = 6*time.Hour + time.Minute // six hours since the last use
+	countsTTL     = 5 * time.Minute
 	webCacheTTL   = 24 * time.Hour
 	restsTTL      = 31 * 24 * time.Hour // whatever ends sooner is removed by dispatchers; this is for the marks of what was removed
 	kvMaxBytes    = 64 << 20
@@ -164,6 +165,14 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 		{
 			Bucket: subject.SettingsBucket, Description: "a copy of the settings that are stored in the database",
 			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
+			Bucket: subject.ClientKeysBucket, Description: "named keys of clients, as hashes",
+			Storage: jetstream.FileStorage, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
+			Bucket: subject.ClientCountsBucket, Description: "what clients have used of their limits in this minute",
+			Storage: c.passing(), TTL: countsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.WebCacheBucket, Description: "fetched pages",

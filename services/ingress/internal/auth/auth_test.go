@@ -14,6 +14,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/services/ingress/internal/clientkey"
 	"hydrallm/shared/contract"
 )
 
@@ -65,25 +66,28 @@ func TestClients(t *testing.T) {
 		"right key and another's scheme": {[][2]string{{"x-api-key", keyOne}, {"Authorization", "Basic dTpw"}}, ""},
 	}
 	admin := auth.NewAdmin(keyAdmin, false, slog.New(slog.DiscardHandler))
-	clients := auth.NewClients([]string{keyOne, keyTwo}, admin)
-	open := auth.NewClients(nil, admin)
-	sealed := auth.NewClients([]string{keyOne, keyTwo}, auth.NewAdmin("", true, slog.New(slog.DiscardHandler)))
+	clients := auth.NewClients([]string{keyOne, keyTwo}, none, auth.Auto, admin)
+	open := auth.NewClients(nil, none, auth.Auto, admin)
+	sealed := auth.NewClients([]string{keyOne, keyTwo}, none, auth.Auto, auth.NewAdmin("", true, slog.New(slog.DiscardHandler)))
+	from := 0 // an address for each case, because wrong keys are limited by it
 	for name, tt := range tests {
+		from++
+		here := netip.AddrFrom4([4]byte{192, 0, 3, byte(from)})
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var h fasthttp.RequestHeader
 			for _, kv := range tt.header {
 				h.Add(kv[0], kv[1])
 			}
-			got, ok := clients.Identify(&h, here, time.Now())
-			require.Equal(t, tt.want, got)
-			require.Equal(t, tt.want != "", ok)
-			got, ok = open.Identify(&h, here, time.Now())
-			require.True(t, ok, "without keys everyone may call")
-			require.Equal(t, tt.want == contract.PrincipalAdmin, got == contract.PrincipalAdmin)
-			require.Equal(t, tt.want != contract.PrincipalAdmin, got == contract.PrincipalAnonymous)
-			_, ok = sealed.Identify(&h, here, time.Now())
-			require.Equal(t, tt.want != "" && tt.want != contract.PrincipalAdmin, ok, "without an admin key it opens nothing")
+			got, f := clients.Identify(&h, here, time.Now())
+			require.Equal(t, tt.want, got.Principal)
+			require.Equal(t, tt.want != "", f == nil)
+			got, f = open.Identify(&h, here, time.Now())
+			require.Nil(t, f, "without keys everyone may call")
+			require.Equal(t, tt.want == contract.PrincipalAdmin, got.Principal == contract.PrincipalAdmin)
+			require.Equal(t, tt.want != contract.PrincipalAdmin, got.Principal == contract.PrincipalAnonymous)
+			_, f = sealed.Identify(&h, here, time.Now())
+			require.Equal(t, tt.want != "" && tt.want != contract.PrincipalAdmin, f == nil, "without an admin key it opens nothing")
 		})
 	}
 }
@@ -172,37 +176,148 @@ func TestAttemptsByNetwork(t *testing.T) {
 		"the guilty are not forgotten for the sake of others")
 }
 
-// the admin key can't be guessed on the routes of clients. A wrong key that is sent again and again is no guess, and what clients do
-// closes neither their own routes nor those of operators.
-func TestGuessingTheAdminKeyAsAClient(t *testing.T) {
+// neither the admin key nor a key of the configuration can be guessed on the routes of clients, and what clients do does not close the
+// routes of operators. A wrong key that is sent again and again is no guess. Named keys, which nobody can guess, go on.
+func TestGuessingAsAClient(t *testing.T) {
 	t.Parallel()
 	header := func(key string) *fasthttp.RequestHeader {
 		var h fasthttp.RequestHeader
 		h.Set("Authorization", "Bearer "+key)
 		return &h
 	}
-	for name, keys := range map[string][]string{"with client keys": {keyOne}, "without": nil} {
+	for name, tt := range map[string]struct {
+		keys  []string
+		named auth.Named
+		open  bool
+	}{
+		"with client keys": {[]string{keyOne}, none, false},
+		"with named keys":  {nil, only(keyNamed), false},
+		"without":          {nil, none, true},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			admin := auth.NewAdmin(keyAdmin, false, slog.New(slog.DiscardHandler))
-			clients := auth.NewClients(keys, admin)
+			clients := auth.NewClients(tt.keys, tt.named, auth.Auto, admin)
 			now := time.Now()
 			for range 1000 {
-				clients.Identify(header("the same"), here, now)
+				_, _ = clients.Identify(header("the same"), here, now)
 			}
 			got, _ := clients.Identify(header(keyAdmin), here, now)
-			require.Equal(t, contract.PrincipalAdmin, got)
+			require.Equal(t, contract.PrincipalAdmin, got.Principal)
 			for i := range 100 {
-				clients.Identify(header(fmt.Sprint("guess", i)), here, now)
+				_, _ = clients.Identify(header(fmt.Sprint("guess", i)), here, now)
 			}
-			got, ok := clients.Identify(header(keyAdmin), here, now)
-			require.NotEqual(t, contract.PrincipalAdmin, got)
-			require.Equal(t, keys == nil, ok)
-			_, ok = clients.Identify(header(keyOne), here, now)
-			require.True(t, ok)
+			for _, key := range []string{keyAdmin, keyOne, "guess"} {
+				got, f := clients.Identify(header(key), here, now)
+				if tt.open {
+					require.Equal(t, contract.PrincipalAnonymous, got.Principal)
+					continue
+				}
+				require.Equal(t, http.StatusTooManyRequests, f.Status())
+				require.Positive(t, f.RetryAfter)
+			}
+			if got, f := clients.Identify(header(keyNamed), here, now); tt.named.Any() {
+				require.Nil(t, f)
+				require.Equal(t, "ck_1", got.Principal)
+			}
 			require.Nil(t, admin.Check([]byte(keyAdmin), here, now))
 			got, _ = clients.Identify(header(keyAdmin), there, now)
-			require.Equal(t, contract.PrincipalAdmin, got, "others are not affected")
+			require.Equal(t, contract.PrincipalAdmin, got.Principal, "others are not affected")
+		})
+	}
+}
+
+// keyNamed is a named key.
+const keyNamed = "hk-a-named-key"
+
+// book is a set of named keys.
+type book map[clientkey.Digest]*clientkey.Key
+
+func (b book) Find(sum *clientkey.Digest) *clientkey.Key { return b[*sum] }
+func (b book) Any() bool                                 { return len(b) > 0 }
+
+var none = book{}
+
+func only(key string) book { return bookOf(key, clientkey.Key{}) }
+
+func bookOf(key string, k clientkey.Key) book {
+	k.ID = "ck_1"
+	return book{sha256.Sum256([]byte(key)): &k}
+}
+
+// who is let in by which key, whatever the configuration has.
+func TestAccess(t *testing.T) {
+	t.Parallel()
+	now := time.Now()
+	live := only(keyNamed)
+	revoked, expired := bookOf(keyNamed, clientkey.Key{RevokedAt: now}), bookOf(keyNamed, clientkey.Key{ExpiresAt: now})
+	plain := []string{keyOne}
+	plainPrincipal := fmt.Sprintf("k:%x", sha256.Sum256([]byte(keyOne)))[:len("k:")+16]
+	tests := map[string]struct {
+		keys   []string
+		named  auth.Named
+		access auth.Access
+		key    string
+		want   string // principal, or the code of the fault
+	}{
+		"nothing":                      {nil, none, auth.Auto, "", contract.PrincipalAnonymous},
+		"nothing, some key":            {nil, none, auth.Auto, "dummy", contract.PrincipalAnonymous},
+		"always keys":                  {nil, none, auth.Keys, "", "unauthorized"},
+		"always keys, some key":        {nil, none, auth.Keys, "dummy", "unauthorized"},
+		"named":                        {nil, live, auth.Auto, keyNamed, "ck_1"},
+		"named, without":               {nil, live, auth.Auto, "", "unauthorized"},
+		"named, wrong":                 {nil, live, auth.Auto, keyNamed + "x", "unauthorized"},
+		"named, the admin key":         {nil, live, auth.Auto, keyAdmin, contract.PrincipalAdmin},
+		"named beside plain":           {plain, live, auth.Auto, keyNamed, "ck_1"},
+		"plain beside named":           {plain, live, auth.Auto, keyOne, plainPrincipal},
+		"revoked":                      {nil, revoked, auth.Auto, keyNamed, "key_revoked"},
+		"the last one revoked":         {nil, revoked, auth.Auto, "", "unauthorized"},
+		"expired":                      {nil, expired, auth.Auto, keyNamed, "key_expired"},
+		"the last one expired":         {nil, expired, auth.Auto, "", "unauthorized"},
+		"open, without":                {plain, live, auth.Open, "", contract.PrincipalAnonymous},
+		"open, some key":               {plain, live, auth.Open, "dummy", contract.PrincipalAnonymous},
+		"open, plain":                  {plain, live, auth.Open, keyOne, plainPrincipal},
+		"open, named":                  {plain, live, auth.Open, keyNamed, "ck_1"},
+		"open, but revoked":            {plain, revoked, auth.Open, keyNamed, "key_revoked"},
+		"a mode that is not there yet": {nil, none, "", "", contract.PrincipalAnonymous},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			clients := auth.NewClients(tt.keys, tt.named, tt.access, auth.NewAdmin(keyAdmin, false, slog.New(slog.DiscardHandler)))
+			var h fasthttp.RequestHeader
+			if tt.key != "" {
+				h.Set("X-Api-Key", tt.key)
+			}
+			got, f := clients.Identify(&h, here, now)
+			if f != nil {
+				require.Equal(t, http.StatusUnauthorized, f.Status())
+				require.Equal(t, tt.want, f.PublicCode())
+				return
+			}
+			require.Equal(t, tt.want, got.Principal)
+		})
+	}
+}
+
+func BenchmarkIdentify(b *testing.B) {
+	keys := book{}
+	for i := range 1000 {
+		keys[sha256.Sum256(fmt.Append(nil, i))] = &clientkey.Key{ID: "ck_x"}
+	}
+	keys[sha256.Sum256([]byte(keyNamed))] = &clientkey.Key{ID: "ck_1"}
+	var h fasthttp.RequestHeader
+	h.Set("Authorization", "Bearer "+keyNamed)
+	for name, named := range map[string]auth.Named{"no keys": none, "1000 named keys": keys} {
+		b.Run(name, func(b *testing.B) {
+			clients := auth.NewClients(nil, named, auth.Auto, auth.NewAdmin("", false, slog.New(slog.DiscardHandler)))
+			now := time.Now()
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, f := clients.Identify(&h, here, now); f != nil {
+					b.Fatal(f)
+				}
+			}
 		})
 	}
 }

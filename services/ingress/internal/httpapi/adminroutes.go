@@ -10,6 +10,7 @@ const (
 	reads    = "GET"
 	acts     = "POST"
 	replaces = "PUT"
+	changes  = "PATCH"
 	removes  = "DELETE"
 )
 
@@ -54,5 +55,10 @@ func adminExtensions() []adminRoute {
 		{acts, "/markdown", renderMarkdown},
 		{removes, "/keys", removeKey},
 		{acts, "/sessions/" + id + "/fork", forkSession},
+		{reads, "/client-keys", listClientKeys},
+		{acts, "/client-keys", makeClientKey},
+		{changes, "/client-keys/" + id, changeClientKey},
+		{acts, "/client-keys/" + id + "/rotate", rotateClientKey},
+		{removes, "/client-keys/" + id, revokeClientKey},
 	}
 }

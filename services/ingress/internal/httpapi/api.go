@@ -5,6 +5,7 @@ package httpapi
 import (
 	"context"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -12,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/services/ingress/internal/clientkey"
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
@@ -59,10 +61,13 @@ type Config struct {
 	Installer    Installer
 	Settings     *settings.View // the configuration as it is now
 
+	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
+
 	Bus         Bus
 	Pending     *pending.Table
 	Decisions   Decisions
 	Clients     *auth.Clients
+	ClientKeys  *clientkey.Book
 	Admin       *auth.Admin
 	Dispatchers func() []string                                    // ids of the dispatchers that are there
 	Stopping    func() bool                                        // whether answers should end their connections

@@ -7,6 +7,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"hydrallm/services/ingress/internal/clientkey"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
@@ -23,7 +24,9 @@ type exchange struct {
 	id      string           // that the path names, "" = none
 	model   string           // that is asked for, as far as it is known
 
-	principal string // who asks; "" until that is known
+	peer      netip.Addr     // address of the client; not valid until it was asked for
+	principal string         // who asks; "" until that is known
+	key       *clientkey.Key // that was given; nil = no named one
 
 	notes          map[string]any // what the event says of a change by an operator; nil = nothing
 	changesNothing bool           // there is no event: the operator only asks for something, with a body
@@ -59,12 +62,6 @@ func (x *exchange) speak(s contract.Surface) {
 func (x *exchange) conn() *transport.Conn {
 	c, _ := x.Conn().(*transport.Conn)
 	return c
-}
-
-// from is the address of the client.
-func (x *exchange) from() netip.Addr {
-	from, _ := netip.AddrFromSlice(x.RemoteIP())
-	return from
 }
 
 var contentJSON = []byte("application/json")

@@ -11,25 +11,30 @@ import (
 	"hydrallm/shared/openai"
 )
 
-// Models is the model list, encoded; *modellist.List is one.
+// Models is the model list; *modellist.List is one.
 type Models interface {
-	All() []byte
-	Find(id string) (body []byte, ok bool)
-
-	// Page and Entry are the same in Anthropic's words.
-	Page(p modellist.Page) (body []byte, ok bool)
-	Entry(id string) (body []byte, ok bool)
+	Now() modellist.Part
+	Only(allowed func(id string) bool) modellist.Part
 
 	// Discovered gives the ids of what discovery found, listed or not.
 	Discovered() []string
 }
 
+// models gives the models that the caller may ask for.
+func (x *exchange) models() modellist.Part {
+	if x.key != nil && len(x.key.Models) > 0 {
+		return x.api.Models.Only(x.key.Allows)
+	}
+	return x.api.Models.Now()
+}
+
 // listModels gives all entries. There may be thousands.
 func (a *API) listModels(x *exchange, _ *operation) error {
-	body := a.Models.All()
+	models := x.models()
+	body := models.All()
 	if x.surface == contract.SurfaceMessages {
 		var err error
-		if body, err = a.modelPage(x.QueryArgs()); err != nil {
+		if body, err = modelPage(models, x.QueryArgs()); err != nil {
 			return err
 		}
 	}
@@ -39,7 +44,7 @@ func (a *API) listModels(x *exchange, _ *operation) error {
 }
 
 // modelPage gives a part of the list, as clients of Anthropic ask for it: without a limit, all of it.
-func (a *API) modelPage(query *fasthttp.Args) ([]byte, error) {
+func modelPage(models modellist.Part, query *fasthttp.Args) ([]byte, error) {
 	p := modellist.Page{After: string(query.Peek("after_id")), Before: string(query.Peek("before_id"))}
 	if text := string(query.Peek("limit")); text != "" {
 		var err error
@@ -47,7 +52,7 @@ func (a *API) modelPage(query *fasthttp.Args) ([]byte, error) {
 			return nil, &fault.Fault{Kind: fault.Invalid, Message: "limit: must be a positive number", Param: "limit", Code: openai.CodeInvalidValue}
 		}
 	}
-	body, ok := a.Models.Page(p)
+	body, ok := models.Page(p)
 	if !ok {
 		return nil, &fault.Fault{Kind: fault.Invalid, Message: "after_id, before_id: there is no model with this id", Param: "after_id", Code: openai.CodeInvalidValue}
 	}
@@ -56,9 +61,10 @@ func (a *API) modelPage(query *fasthttp.Args) ([]byte, error) {
 
 // showModel gives one entry. Ids hold slashes and colons, which the client may have escaped (URL-03).
 func (a *API) showModel(x *exchange, _ *operation) error {
-	find := a.Models.Find
+	models := x.models()
+	find := models.Find
 	if x.surface == contract.SurfaceMessages {
-		find = a.Models.Entry
+		find = models.Entry
 	}
 	if body, ok := find(x.id); ok {
 		x.json(fasthttp.StatusOK, body)

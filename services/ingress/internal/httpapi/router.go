@@ -110,12 +110,14 @@ func (a *API) v1(x *exchange, path string) error {
 		}
 		return a.root(x)
 	}
-	principal, ok := a.Clients.Identify(&x.Request.Header, x.from(), x.Time())
-	if !ok {
-		x.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
-		return fault.New(fault.Unauthorized, "The API key is missing or wrong")
+	who, f := a.Clients.Identify(&x.Request.Header, x.from(), x.Time())
+	if f != nil {
+		if f.Kind == fault.Unauthorized {
+			x.Response.Header.Set(fasthttp.HeaderWWWAuthenticate, "Bearer")
+		}
+		return f
 	}
-	x.principal = principal
+	x.principal, x.key = who.Principal, who.Key
 	if op == nil {
 		return x.unknown(path)
 	}

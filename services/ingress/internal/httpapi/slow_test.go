@@ -21,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"hydrallm/services/ingress/internal/auth"
+	"hydrallm/services/ingress/internal/clientkey"
 )
 
 // fasthttp keeps the text of the Date header in a goroutine for the life of the process. It must not be born in a bubble.
@@ -36,7 +37,7 @@ func server(t *testing.T) net.Conn {
 	require.NoError(t, err)
 	log := slog.New(slog.DiscardHandler)
 	api := New(Config{
-		MaxBody: 32 << 20, Clients: auth.NewClients(nil, auth.NewAdmin("", false, slog.New(slog.DiscardHandler))), Admin: auth.NewAdmin("", false, log), Stopping: func() bool { return false },
+		MaxBody: 32 << 20, Clients: auth.NewClients(nil, clientkey.NewBook(log), auth.Auto, auth.NewAdmin("", false, slog.New(slog.DiscardHandler))), Admin: auth.NewAdmin("", false, log), Stopping: func() bool { return false },
 		Metrics: metrics, Log: log, Tracer: noop.NewTracerProvider().Tracer(""),
 	})
 	client, conn := net.Pipe()

@@ -85,6 +85,9 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 	case len(req.Web.Fetch) > maxURL:
 		return nil, tooLong("web_fetch")
 	}
+	if f := x.mayAsk(req.Model); f != nil {
+		return nil, f
+	}
 	if f := a.notConfigured(op, req.Model); f != nil {
 		return nil, f
 	}

@@ -35,7 +35,10 @@ type answers struct {
 }
 
 // spoken is an entry of Anthropic's list.
-type spoken struct{ id, text []byte }
+type spoken struct {
+	name     string
+	id, text []byte // JSON
+}
 
 // New makes the list of an empty model index. Models come first and win over others with the same id (R-050); without providers nothing else is
 // listed, and "auto" only if there are providers that it may ask.
@@ -45,12 +48,51 @@ func New(models []Model, providers []Provider, automatic []string, now time.Time
 	return l
 }
 
-// All gives the answer that lists all models. It must not be changed.
-func (l *List) All() []byte { return l.current.Load().list }
+// Part is the list, or a part of it. What it gives must not be changed.
+type Part interface {
+	// All gives the answer that lists all models.
+	All() []byte
+	// Find gives the answer for one model.
+	Find(id string) (body []byte, ok bool)
 
-// Find gives the answer for one model. It must not be changed.
-func (l *List) Find(id string) (body []byte, ok bool) {
-	body, ok = l.current.Load().byID[id]
+	// Page and Entry are the same in Anthropic's words.
+	Page(p Page) (body []byte, ok bool)
+	Entry(id string) (body []byte, ok bool)
+}
+
+// Now gives the whole list as it is now.
+func (l *List) Now() Part { return l.current.Load() }
+
+// Only gives those models of the list whose ids are allowed (R-774).
+func (l *List) Only(allowed func(id string) bool) Part {
+	all := l.current.Load()
+	some := &answers{list: []byte(listBegin), byID: map[string][]byte{}, at: map[string]int{}}
+	for _, e := range all.entries {
+		if !allowed(e.name) {
+			continue
+		}
+		if len(some.entries) > 0 {
+			some.list = append(some.list, ',')
+		}
+		some.list = append(some.list, all.byID[e.name]...)
+		some.byID[e.name], some.at[e.name] = all.byID[e.name], len(some.entries)
+		some.entries = append(some.entries, e)
+	}
+	some.list = append(some.list, listEnd...)
+	return some
+}
+
+const (
+	listBegin = `{"object":"list","data":[`
+	listEnd   = "]}"
+)
+
+// All gives the answer that lists all models.
+func (a *answers) All() []byte { return a.list }
+
+// Find gives the answer for one model.
+func (a *answers) Find(id string) (body []byte, ok bool) {
+	body, ok = a.byID[id]
 	return body, ok
 }
 
@@ -89,7 +131,7 @@ func (l *List) Discovered() []string {
 
 // encode makes the answers. The caller holds mu.
 func (l *List) encode() {
-	e := encoder{created: l.created, list: []byte(`{"object":"list","data":[`), at: map[string]place{}, places: map[string]int{}}
+	e := encoder{created: l.created, list: []byte(listBegin), at: map[string]place{}, places: map[string]int{}}
 	for _, m := range l.configured {
 		e.add(m)
 	}
@@ -138,11 +180,11 @@ func (e *encoder) add(m Model) {
 	e.list = append(e.list, text...)
 	e.at[m.ID] = place{start, len(e.list)}
 	e.places[m.ID] = len(e.entries)
-	e.entries = append(e.entries, spoken{rawjson.AppendString(nil, m.ID), entryOf(m)})
+	e.entries = append(e.entries, spoken{m.ID, rawjson.AppendString(nil, m.ID), entryOf(m)})
 }
 
 func (e *encoder) end() *answers {
-	a := &answers{list: append(e.list, "]}"...), byID: make(map[string][]byte, len(e.at)), entries: e.entries, at: e.places}
+	a := &answers{list: append(e.list, listEnd...), byID: make(map[string][]byte, len(e.at)), entries: e.entries, at: e.places}
 	for id, p := range e.at {
 		a.byID[id] = a.list[p.start:p.end:p.end]
 	}

@@ -21,10 +21,10 @@ type listed struct {
 func read(t *testing.T, l *List) listed {
 	t.Helper()
 	var all listed
-	require.NoError(t, json.Unmarshal(l.All(), &all), "%s", l.All())
+	require.NoError(t, json.Unmarshal(l.Now().All(), &all), "%s", l.Now().All())
 	require.Equal(t, "list", all.Object)
 	for _, m := range all.Data { // each can be fetched alone
-		body, ok := l.Find(m.ID)
+		body, ok := l.Now().Find(m.ID)
 		require.True(t, ok, m.ID)
 		var one Model
 		require.NoError(t, json.Unmarshal(body, &one))
@@ -57,13 +57,13 @@ func (l listed) model(t *testing.T, id string) Model {
 func TestConfiguredOnly(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
-	require.Equal(t, `{"object":"list","data":[]}`, string(New(nil, nil, nil, now).All())) // URL-04
+	require.Equal(t, `{"object":"list","data":[]}`, string(New(nil, nil, nil, now).Now().All())) // URL-04
 	l := New([]Model{{ID: "m", OwnedBy: "x"}, {ID: "n", OwnedBy: "y"}, {ID: "m", OwnedBy: "z"}}, nil, nil, now)
 	l.Update(modelindex.NewBook(modelindex.Listing{Provider: "p", Models: []modelindex.Model{{ID: "a"}}}))
 	all := read(t, l)
 	require.Equal(t, []string{"m", "n"}, all.ids())
 	require.Equal(t, "x", all.Data[0].OwnedBy)
-	_, ok := l.Find("auto")
+	_, ok := l.Now().Find("auto")
 	require.False(t, ok)
 }
 
@@ -165,10 +165,10 @@ func TestThousandsOfModels(t *testing.T) {
 	l := New(nil, providers, everybody, time.Now())
 	l.Update(thousands(5000))
 	var all listed
-	require.NoError(t, json.Unmarshal(l.All(), &all))
+	require.NoError(t, json.Unmarshal(l.Now().All(), &all))
 	require.Len(t, all.Data, 5007)
-	first := l.All()
-	require.Same(t, &first[0], &l.All()[0], "asking encodes nothing")
+	first := l.Now().All()
+	require.Same(t, &first[0], &l.Now().All()[0], "asking encodes nothing")
 }
 
 func BenchmarkUpdate(b *testing.B) {

@@ -34,8 +34,7 @@ type Page struct {
 }
 
 // Page gives the answer that lists a part of the models as Anthropic does. It is false when After or Before is no model.
-func (l *List) Page(p Page) (body []byte, ok bool) {
-	a := l.current.Load()
+func (a *answers) Page(p Page) (body []byte, ok bool) {
 	from, to := 0, len(a.entries)
 	if p.After != "" {
 		if from, ok = a.at[p.After]; !ok {
@@ -76,8 +75,7 @@ func (l *List) Page(p Page) (body []byte, ok bool) {
 }
 
 // Entry gives the answer for one model as Anthropic has it. It must not be changed.
-func (l *List) Entry(id string) (body []byte, ok bool) {
-	a := l.current.Load()
+func (a *answers) Entry(id string) (body []byte, ok bool) {
 	i, ok := a.at[id]
 	if !ok {
 		return nil, false

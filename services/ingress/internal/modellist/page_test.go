@@ -37,7 +37,7 @@ func TestPage(t *testing.T) {
 		"just as many":     {modellist.Page{Limit: 5}, 0, 5, false},
 		"more than exists": {modellist.Page{Limit: 1000}, 0, 5, false},
 	} {
-		body, ok := l.Page(tt.page)
+		body, ok := l.Now().Page(tt.page)
 		require.True(t, ok, name)
 		var got struct {
 			Data    []struct{ ID string }
@@ -57,13 +57,13 @@ func TestPage(t *testing.T) {
 		require.Equal(t, fmt.Sprintf(`m"%d`, tt.first+tt.n-1), *got.LastID, name)
 		require.Equal(t, *got.FirstID, got.Data[0].ID)
 	}
-	_, ok := l.Page(modellist.Page{After: "x"})
+	_, ok := l.Now().Page(modellist.Page{After: "x"})
 	require.False(t, ok)
-	_, ok = l.Page(modellist.Page{Before: "x"})
+	_, ok = l.Now().Page(modellist.Page{Before: "x"})
 	require.False(t, ok)
-	body, ok := l.Entry(`m"1`)
+	body, ok := l.Now().Entry(`m"1`)
 	require.True(t, ok)
 	require.JSONEq(t, `{"type":"model","id":"m\"1","display_name":"m\"1","created_at":"1970-01-01T00:00:01Z","max_input_tokens":100,"max_tokens":null}`, string(body))
-	_, ok = l.Entry("x")
+	_, ok = l.Now().Entry("x")
 	require.False(t, ok)
 }
