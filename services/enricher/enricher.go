@@ -128,15 +128,12 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 	took := time.Since(began)
 	r.enricher.metrics.seconds.Observe(took.Seconds())
 	w.Request.WebParts = contract.WebParts(added.Visits)
-	if added.Body != nil { // told before the answer can be there
+	if added.Body != nil && ctx.Err() == nil { // told before the answer can be there
 		telemetry.Line(ctx, r.enricher.log, enrich.LogLine(added.Chars, w.Request.SessionID))
 	}
 	if err := w.Forward(ctx, added.Body); err != nil {
 		w.Retry(retryPause)
 		return endRetry, err
-	}
-	if ctx.Err() != nil { // the client is gone, and with it the request
-		return endForwarded, nil
 	}
 	r.enricher.record(ctx, w, &added, took)
 	if added.Body == nil {

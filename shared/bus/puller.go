@@ -205,9 +205,9 @@ var errAllCame = errors.New("all messages that there was room for have come")
 
 // pull pulls as many messages as there is room for, until the consumer has an end. delivers is called when all is well.
 func (p *puller) pull(ctx context.Context, src *source, begun moment, delivers func()) error {
-	room, err := p.reserve(ctx, begun)
-	if err != nil || room == 0 && p.room != nil {
-		return err
+	room := p.reserve(ctx, begun)
+	if room == 0 && p.room != nil {
+		return nil
 	}
 	var came atomic.Int64
 	free := func() {
@@ -275,9 +275,9 @@ func (p *puller) pull(ctx context.Context, src *source, begun moment, delivers f
 }
 
 // reserve takes all the room that there is, and waits until there is some. It is 0 when it is no use to wait any longer, and without limits.
-func (p *puller) reserve(ctx context.Context, begun moment) (room int, err error) {
+func (p *puller) reserve(ctx context.Context, begun moment) (room int) {
 	if p.room == nil {
-		return 0, nil
+		return 0
 	}
 	for epoch := begun.epoch; room == 0; {
 		select {
@@ -286,11 +286,11 @@ func (p *puller) reserve(ctx context.Context, begun moment) (room int, err error
 		case <-epoch:
 			now := p.bus.session.now()
 			if p.outdated(begun, now) {
-				return 0, nil
+				return 0
 			}
 			epoch = now.epoch
 		case <-ctx.Done():
-			return 0, nil
+			return 0
 		}
 	}
 	for {
@@ -298,7 +298,7 @@ func (p *puller) reserve(ctx context.Context, begun moment) (room int, err error
 		case <-p.room:
 			room++
 		default:
-			return room, nil
+			return room
 		}
 	}
 }

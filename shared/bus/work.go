@@ -252,7 +252,7 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	c.ticking.Go(c.reportProgress)
 	for _, stream := range []string{subject.WorkStream, subject.BackgroundStream} {
 		free := newRoom(cfg.MaxInFlight)
-		p := b.pullDurable(stream, cfg.Consumer, prefetch, func(msg *message) { c.deliver(msg, free) })
+		p := b.pullDurable(stream, cfg.Consumer, prefetch, (&intake{c, free}).deliver)
 		p.room = free
 		if err = p.start(ctx); err != nil {
 			over, cancel := context.WithCancel(ctx)
@@ -264,20 +264,27 @@ func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(cont
 	return c, nil
 }
 
-// deliver takes in a message, whose place in taken is freed once it has been handled.
-func (c *Consumer) deliver(msg *message, taken room) {
+// intake is where the messages of one stream come in.
+type intake struct {
+	*Consumer
+
+	room room
+}
+
+// deliver takes in a message, whose place is freed once it has been handled.
+func (c *intake) deliver(msg *message) {
 	w, err := c.open(msg)
 	if err != nil {
 		c.refuse(msg, err)
-		taken.free()
+		c.room.free()
 		return
 	}
 	if c.stopping.Load() {
 		w.giveBack()
-		taken.free()
+		c.room.free()
 		return
 	}
-	w.room = taken
+	w.room = c.room
 	c.track(w)
 	select {
 	case c.spare <- w:

@@ -80,7 +80,10 @@ func (e *Enricher) collect(ctx context.Context, r *contract.Request, q question)
 		auto = *r.Web.Auto
 	}
 	pages, visits = fetchAll(ctx, e.web, urls(q.text, r.Web.Fetch, auto), q.query)
-	if len(pages) > 0 || q.query == "" || !r.Web.Search && !(auto && e.judge(ctx, r, q)) {
+	if len(pages) > 0 || q.query == "" {
+		return pages, visits
+	}
+	if wanted := r.Web.Search || auto && e.judge(ctx, r, q); !wanted {
 		return pages, visits
 	}
 	found, more := e.search(ctx, q.query)

@@ -286,14 +286,14 @@ func TestByServer(t *testing.T) {
 		require.Equal(t, tt.fetched, p.Text)
 		require.Equal(t, tt.fetched == "", err != nil)
 		found, _ := w.Search(t.Context(), "q")
-		text := ""
-		for _, p := range found.Pages {
-			text += p.Text
-		}
 		for _, url := range found.URLs {
 			p, err := fallback.Fetch(t.Context(), url, "q")
 			require.NoError(t, err)
-			text += p.Text
+			found.Pages = append(found.Pages, p)
+		}
+		text := ""
+		if len(found.Pages) > 0 {
+			text = found.Pages[0].Text
 		}
 		require.Equal(t, tt.found, text)
 	}
