@@ -14,7 +14,7 @@ export function windowed(render, key) {
   const before = h('div', { 'aria-hidden': 'true' }), after = h('div', { 'aria-hidden': 'true' }), body = h('div');
   const element = h('div', { class: 'log' }, before, body, after);
   const height = (item) => heights.get(key(item)) ?? USUAL;
-  const sizes = new ResizeObserver((all) => { for (const e of all) if (e.target.isConnected) heights.set(e.target.rowKey, e.target.offsetHeight); });
+  const sizes = new ResizeObserver((all) => { for (const e of all) if (e.target.isConnected) heights.set(e.target.rowKey, e.target.getBoundingClientRect().height); });
 
   function draw() {
     wanted = 0;

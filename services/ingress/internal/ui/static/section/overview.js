@@ -11,6 +11,7 @@ import { empty, failed, loading } from '../parts/states.js';
 import { waterfallLegend } from '../parts/way.js';
 import { requestTable } from './requesttable.js';
 import { head, segments } from './shell.js';
+import { webPanel } from './webpanel.js';
 
 const ranges = { 900: 15, 3600: 60, 86400: 1800, 604800: 14400 }; // the step of each, in seconds
 const LATEST = 10;
@@ -31,12 +32,13 @@ function mount({ root, params, live, on, signal, note }) {
   const chains = h('div', { class: 'chainlist' });
   const latestTable = requestTable(t('overview.latest'));
   const latestBox = h('div', null, loading(5));
+  const web = webPanel(signal);
 
   root.append(head(t('nav.overview'), pill, h('span', { class: 'spacer' }), model, who, range), h('div', { class: 'grid' }, kpis, charts,
     h('section', { class: 'panel w12', 'aria-labelledby': 'o-providers' }, h('h2', { id: 'o-providers' }, t('nav.providers'), h('small', { data: { test: 'healthy' } })), providers),
     h('section', { class: 'panel w12', 'aria-labelledby': 'o-chains' }, h('h2', { id: 'o-chains' }, t('overview.chains'), h('small', null, t('overview.chains.sub'))), chains),
     h('section', { class: 'panel w12', 'aria-labelledby': 'o-latest' }, h('h2', { id: 'o-latest' }, t('overview.latest'), h('small', null, t('overview.latest.sub'), ' ', h('a', { href: link('requests') }, t('overview.all')))),
-      latestBox, waterfallLegend())));
+      latestBox, waterfallLegend()), web.element));
 
   function ask(change) {
     filter = { ...filter, ...change };
@@ -101,13 +103,14 @@ function mount({ root, params, live, on, signal, note }) {
   on('fault', showProviders);
   on('connection', showProviders);
   on('requests', (news) => { latest = [...news.requests, ...latest.filter((r) => !news.requests.some((n) => n.number === r.number))].slice(0, LATEST); showLatest(); });
-  on('refresh', () => { read(); readLatest(); });
+  on('refresh', () => { read(); readLatest(); web.read(); });
   const pause = Math.min(300, Math.max(10, ranges[filter.range] / 2));
-  const timer = setInterval(() => { if (!document.hidden) read(); }, pause * 1000);
+  const timer = setInterval(() => { if (!document.hidden) { read(); web.read(); } }, pause * 1000);
   set(pill, serving(live));
   showProviders();
   read();
   readLatest();
+  web.read();
   return { leave: () => clearInterval(timer) };
 }
 
@@ -150,11 +153,17 @@ function showCharts(into, sums, filter) {
   set(into,
     panel('w8', t('kpi.requests'), per, requestBars(sums), h('div', { class: 'legend' }, legend('i1', 'legend.first'), legend('i2', 'legend.failover'), legend('i3', 'legend.failed'), legend('i0', 'legend.cancelled'),
       asTable(sums, [[t('kpi.requests'), (p) => number(p.requests)], [t('legend.failover'), (p) => number(p.failover)], [t('legend.failed'), (p) => number(p.failed)], [t('legend.cancelled'), (p) => number(p.cancelled)], [t('kpi.tokens'), (p) => `${number(p.prompt_tokens)} / ${number(p.completion_tokens)}`]]))),
-    panel('w4', t('overview.tokensby'), '', tokens.length ? shares(tokens, compact, (n) => tn('overview.others', n)) : empty(t('overview.notokens'))),
+    panel('w4', t('overview.tokensby'), '', tokens.length ? [shares(tokens, compact, (n) => tn('overview.others', n)), usageTable(sums.models)] : empty(t('overview.notokens'))),
     panel('w8', t('chart.latency'), per, latencyLines(sums), h('div', { class: 'legend' }, legend('i1', 'legend.median'), legend('i4', 'legend.p95'),
       asTable(sums, [[t('legend.median'), (p) => duration(p.first_token_ms)], [t('legend.p95'), (p) => duration(p.first_token_p95_ms)]]))),
     panel('w4', t('overview.clientsby'), '', byClient.length ? shares(byClient, compact, (n) => tn('overview.others', n)) : empty(t('overview.notokens'))));
   into.querySelectorAll('details').forEach((d, i) => { d.open = open[i] ?? false; });
+}
+
+/** All models with what they used, folded. */
+function usageTable(models) {
+  return h('details', { class: 'table' }, h('summary', null, t('chart.table')), h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t('overview.tokensby') }, h('table', null, h('thead', null, h('tr', null, ['col.model', 'overview.in', 'overview.out', 'col.requests', 'col.errors', 'request.cost'].map((key, i) => h('th', { scope: 'col', class: i ? 'num' : '' }, t(key))))),
+    h('tbody', null, models.map((m) => h('tr', null, h('th', { scope: 'row' }, m.name || t('filter.unnamed')), [number(m.prompt_tokens), number(m.completion_tokens), number(m.requests), number(m.failed), money(m.cost)].map((text) => h('td', { class: 'num' }, text))))))));
 }
 
 function providerTable() {

@@ -12,7 +12,7 @@ import { images } from './images.js';
 import { modelSelect } from './models.js';
 import { options } from './options.js';
 import { sessionList } from './sessionlist.js';
-import { Answer, contentOf, mine } from './turns.js';
+import { Answer, contentOf, mine, ofWeb } from './turns.js';
 
 export const playground = { id: 'playground', letter: 'p', mount, full: true };
 
@@ -97,7 +97,7 @@ function mount({ root, params, on, signal, note }) {
         if (m.role === 'user') return mine(contentOf(m.content), { edit: () => edit(all[from + i - 1]?.id, contentOf(m.content).text) });
         const answer = new Answer();
         answer.actions = actionsOf(answer);
-        answer.restore(m);
+        answer.restore(m, all[from + i - 1]?.role === 'user' ? all[from + i - 1] : null);
         return answer.element;
       }));
     if (!all.length) set(talk, empty(t('play.begin'), t('play.begin.text')));
@@ -219,7 +219,8 @@ function mount({ root, params, on, signal, note }) {
       const stored = messages.findLast((m) => m.role === 'assistant');
       if (stored && stored.content === answer.text) {
         answer.id = stored.id;
-        if (stored.parts?.some((p) => p.type.startsWith('web_'))) answer.parts(stored.parts);
+        const read = [...(messages.findLast((m) => m.role === 'user')?.parts ?? []), ...(stored.parts ?? [])].filter(ofWeb);
+        if (read.length && answer.sources.hidden) answer.parts(read);
       }
       showSession(id);
     } catch { /* the answer is there all the same */ }

@@ -6,6 +6,7 @@ import { t } from '../../core/i18n.js';
 import { words } from '../../parts/states.js';
 import { way } from '../../parts/way.js';
 import { details, reasonText } from '../requestdetails.js';
+import { worked } from '../webpanel.js';
 
 /** Shows Markdown when it comes into sight, as text until then. */
 const watcher = new IntersectionObserver((entries) => {
@@ -87,15 +88,15 @@ export class Answer {
     this.tell(t('play.streaming'));
   }
 
-  /** Shows a message that is stored. */
-  restore(message) {
+  /** Shows a message that is stored, with the pages that were read for its question. */
+  restore(message, question) {
     const { text } = contentOf(message.content);
     this.id = message.id;
     this.text = text;
     this.plain.textContent = text;
     const thought = message.message?.reasoning_content ?? '';
     if (thought) { this.thinking.hidden = false; this.thinking.firstChild.textContent = t('play.reasoning'); this.thinking.lastChild.textContent = thought; }
-    this.parts(message.parts ?? []);
+    this.parts([...(question?.parts ?? []).filter(ofWeb), ...(message.parts ?? []).filter((p) => !ofWeb(p) || !question?.parts?.some(ofWeb))]);
     const cost = message.parts?.find((p) => p.type === 'step_cost')?.data;
     this.stored = [cost && h('span', null, [cost.provider, cost.model].filter(Boolean).join(', ')), cost && h('span', null, duration(cost.latency_ms)), cost && h('span', null, t('play.total', { n: number(cost.tokens) })), message.state && h('span', { class: 'state warn' }, t(`message.${message.state}`))];
     this.showMeta();
@@ -137,7 +138,7 @@ export class Answer {
   /** Shows where an answer was read: pages, and what was searched for. */
   parts(list) {
     const chips = list.flatMap(({ type, data }) => {
-      if (type === 'web_search') return [source('', t('play.searched', { query: data?.query ?? '' }), data?.status), ...(data?.results ?? []).map((r) => source(r.url, r.title || r.url, r.status))];
+      if (type === 'web_search') return [source('', t('play.searched', { query: data?.query ?? '', n: data?.results_count ?? 0 }), data?.status)];
       if (type === 'web_fetch') return [source(data?.url, data?.title || host(data?.url), data?.status)];
       if (type === 'retry') return [source('', t('play.retried', { provider: data?.provider ?? '', error: data?.error ?? data?.error_code ?? '' }), 'failed')];
       return [];
@@ -147,10 +148,13 @@ export class Answer {
   }
 }
 
+/** Whether a part of a message is something of the web. */
+export const ofWeb = (part) => part.type === 'web_fetch' || part.type === 'web_search';
+
 const host = (url) => { try { return new URL(url).host; } catch { return String(url ?? ''); } };
 
 function source(url, text, status) {
-  const kind = status === 'success' || status === 'ok' ? 'ok' : status ? 'bad' : '';
+  const kind = worked(status) ? 'ok' : status ? 'bad' : '';
   return (n) => isLink(url) ? h('a', { class: `source ${kind}`, href: url, target: '_blank', rel: 'noopener noreferrer nofollow' }, h('b', null, n), text)
     : h('span', { class: `source ${kind}` }, text);
 }
