@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -23,7 +24,9 @@ import (
 func TestFilesOfTheInterface(t *testing.T) {
 	t.Parallel()
 	g := setup(t, func(c *ingress.Config) { c.AdminKey, c.ClientKeys = adminKey, []string{clientKey} })
-	for name, f := range ui.Files() {
+	files := maps.Clone(ui.Files())
+	files[""] = ui.Page("")
+	for name, f := range files {
 		a := g.do(http.MethodGet, "/ui/"+name, nil)
 		require.Equal(t, http.StatusOK, a.StatusCode, name)
 		require.Equal(t, string(f.Body), a.body, name)
@@ -57,7 +60,7 @@ func TestFilesOfTheInterface(t *testing.T) {
 	require.NoError(t, err)
 	body, err := io.ReadAll(r)
 	require.NoError(t, err)
-	require.Equal(t, ui.Files()[""].Body, body)
+	require.Equal(t, ui.Page("").Body, body)
 	for _, path := range []string{"/ui/none.js", "/ui/static/app.js", "/ui/index.html", "/ui/app.js", "/uix"} {
 		requireError(t, g.do(http.MethodGet, path, nil), http.StatusNotFound)
 	}
@@ -116,4 +119,11 @@ func TestMarkdown(t *testing.T) {
 	requireError(t, render(`{"text":"`+string(bytes.Repeat([]byte("a"), 2<<20))+`"}`), http.StatusRequestEntityTooLarge)
 	requireError(t, g.do(http.MethodPost, "/v1/admin/markdown", strings.NewReader(`{"text":"x"}`)), http.StatusUnauthorized)
 	require.NotContains(t, g.log.String(), "POST /v1/admin/markdown", "nothing was changed")
+}
+
+// R-361: a gateway that was told its language begins with it; else the browser's counts.
+func TestLanguageOfTheInterface(t *testing.T) {
+	t.Parallel()
+	require.Contains(t, settled(t, "server: {locale: ko}").do(http.MethodGet, "/ui/", nil).body, `data-locale="ko"`)
+	require.NotContains(t, settled(t, "providers: []").do(http.MethodGet, "/ui/", nil).body, "data-locale")
 }

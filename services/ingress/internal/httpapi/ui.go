@@ -7,6 +7,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"hydrallm/services/ingress/internal/ui"
+	"hydrallm/shared/config"
 	"hydrallm/shared/fault"
 )
 
@@ -38,6 +39,9 @@ func (a *API) ui(x *exchange, path string) error {
 		return nil
 	}
 	file := ui.Files()[strings.TrimPrefix(path, pathUI+"/")]
+	if path == pathUI+"/" {
+		file = ui.Page(a.locale())
+	}
 	if file == nil {
 		return fault.New(fault.NotFound, "There is no such file of the web interface")
 	}
@@ -61,6 +65,16 @@ func (a *API) ui(x *exchange, path string) error {
 	}
 	x.Response.SetBodyRaw(body)
 	return nil
+}
+
+// locale is the language that the gateway was told to speak, "" for none.
+func (a *API) locale() string {
+	for _, s := range a.Settings.Config().Live() {
+		if text, ok := s.Value.(string); ok && s.Name == settingLocale && s.Origin != config.ByDefault {
+			return text
+		}
+	}
+	return ""
 }
 
 // matches says whether a list of tags, which proxies may have made weak, holds one.

@@ -33,20 +33,34 @@ type File struct {
 	Immutable bool // what has this path never changes
 }
 
-// Files gives all files by their paths below the root of the interface, the page itself as "". All others are in a folder that is named by their
-// content, so that a browser never has parts of two versions.
-var Files = sync.OnceValue(func() map[string]*File {
-	files, err := read(static)
+// Files gives all files by their paths below the root of the interface, but for the page: see Page. They are in a folder that is named by their content, so
+// that a browser never has parts of two versions.
+func Files() map[string]*File { return all().files }
+
+// Page gives the page, for a gateway that was told to speak a language, "" for none: it is the one that a browser begins with. nil is a language that
+// the interface does not have.
+func Page(locale string) *File { return all().pages[locale] }
+
+// Locales are the languages of the interface.
+func Locales() []string { return []string{"en", "ko"} }
+
+// site is all that is served.
+type site struct {
+	files, pages map[string]*File
+}
+
+var all = sync.OnceValue(func() *site {
+	s, err := read(static)
 	if err != nil { // they are part of the program, and a test reads them
 		panic(err)
 	}
-	return files
+	return s
 })
 
 const page = "index.html"
 
-func read(all fs.FS) (map[string]*File, error) {
-	bodies, names, err := contents(all)
+func read(from fs.FS) (*site, error) {
+	bodies, names, err := contents(from)
 	if err != nil {
 		return nil, err
 	}
@@ -56,35 +70,39 @@ func read(all fs.FS) (map[string]*File, error) {
 		sum.Write(bodies[name])
 	}
 	folder := hex.EncodeToString(sum.Sum(nil)[:8])
-	files := map[string]*File{}
+	s := &site{files: map[string]*File{}, pages: map[string]*File{}}
 	var modules []string
 	for _, name := range names {
 		if name == page {
 			continue
 		}
-		if files[folder+"/"+name], err = newFile(name, bodies[name], true); err != nil {
+		if s.files[folder+"/"+name], err = newFile(name, bodies[name], true); err != nil {
 			return nil, err
 		}
 		if strings.HasSuffix(name, ".js") {
 			modules = append(modules, folder+"/"+name)
 		}
 	}
-	index, err := fill(bodies[page], folder, modules)
-	if err != nil {
-		return nil, err
+	for _, locale := range append(Locales(), "") {
+		body, err := fill(bodies[page], map[string]any{"Folder": folder, "Modules": modules, "Locale": locale})
+		if err != nil {
+			return nil, err
+		}
+		if s.pages[locale], err = newFile(page, body, false); err != nil {
+			return nil, err
+		}
 	}
-	files[""], err = newFile(page, index, false)
-	return files, err
+	return s, nil
 }
 
 // contents reads all files, whose names come sorted.
-func contents(all fs.FS) (bodies map[string][]byte, names []string, err error) {
+func contents(from fs.FS) (bodies map[string][]byte, names []string, err error) {
 	bodies = map[string][]byte{}
-	err = fs.WalkDir(all, "static", func(name string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(from, "static", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		body, err := fs.ReadFile(all, name)
+		body, err := fs.ReadFile(from, name)
 		short := strings.TrimPrefix(name, "static/")
 		bodies[short], names = body, append(names, short)
 		return err
@@ -95,14 +113,14 @@ func contents(all fs.FS) (bodies map[string][]byte, names []string, err error) {
 	return bodies, names, err
 }
 
-// fill writes the paths of this version into the page. All modules are named there, so that none waits for the one that imports it.
-func fill(index []byte, folder string, modules []string) ([]byte, error) {
+// fill writes what is only known now into the page: the paths of this version. All modules are named there, so that none waits for the one that imports it.
+func fill(index []byte, values map[string]any) ([]byte, error) {
 	t, err := template.New(page).Parse(string(index))
 	if err != nil {
 		return nil, fmt.Errorf("reading the page of the web interface: %w", err)
 	}
 	var out bytes.Buffer
-	if err := t.Execute(&out, map[string]any{"Folder": folder, "Modules": modules}); err != nil {
+	if err := t.Execute(&out, values); err != nil {
 		return nil, fmt.Errorf("writing the page of the web interface: %w", err)
 	}
 	return out.Bytes(), nil

@@ -20,7 +20,7 @@ import (
 // folder is that of all files but the page, and the page itself.
 func folder(t *testing.T) (name, page string) {
 	t.Helper()
-	page = string(ui.Files()[""].Body)
+	page = string(ui.Page("").Body)
 	found := regexp.MustCompile(`src="([0-9a-f]{16})/app\.js"`).FindStringSubmatch(page)
 	require.Len(t, found, 2)
 	return found[1], page
@@ -49,9 +49,15 @@ func TestPageNamesItsFiles(t *testing.T) {
 	for _, l := range links {
 		require.Contains(t, ui.Files(), l[1])
 	}
+	for _, locale := range ui.Locales() {
+		require.Contains(t, string(ui.Page(locale).Body), `<html lang="en" data-locale="`+locale+`">`)
+		require.False(t, ui.Page(locale).Immutable)
+	}
+	require.Contains(t, page, `<html lang="en">`)
+	require.Nil(t, ui.Page("fr"))
 	for name, f := range ui.Files() {
-		require.Equal(t, name != "", f.Immutable, name)
-		require.True(t, name == "" || strings.HasPrefix(name, in+"/"), name)
+		require.True(t, f.Immutable, name)
+		require.True(t, strings.HasPrefix(name, in+"/"), name)
 		require.NotEmpty(t, f.Body, name)
 		require.NotEmpty(t, f.Type, name)
 		if f.Gzip == nil {
@@ -149,7 +155,7 @@ func catalogues(t *testing.T) map[string]map[string]string {
 func TestLanguagesAreComplete(t *testing.T) {
 	t.Parallel()
 	all := catalogues(t)
-	require.ElementsMatch(t, []string{"en", "ko"}, slices.Collect(maps.Keys(all)))
+	require.ElementsMatch(t, ui.Locales(), slices.Collect(maps.Keys(all)))
 	value := regexp.MustCompile(`\{\w+\}`)
 	hangul := regexp.MustCompile(`\p{Hangul}`)
 	for key, text := range all["en"] {

@@ -11,6 +11,8 @@ let current = pick();
 function pick() {
   const stored = read();
   if (stored in catalogues) return stored;
+  const { locale } = document.documentElement.dataset; // of the gateway, if it was told one
+  if (locale in catalogues) return locale;
   return navigator.languages?.some((l) => /^ko\b/i.test(l)) ? 'ko' : 'en';
 }
 
