@@ -67,7 +67,7 @@ export function latencyLines(sums) {
 }
 
 /** The same as a table, folded. */
-export function asTable(sums, columns) {
+export function asTable(label, sums, columns) {
   const body = h('tbody');
   const details = h('details', { class: 'table', on: { toggle: () => {
     if (!details.open || body.childElementCount) return;
@@ -76,7 +76,7 @@ export function asTable(sums, columns) {
       if (p.requests) body.append(h('tr', null, h('th', { scope: 'row' }, `${day(at)} ${minute(at)}`), columns.map(([, value]) => h('td', { class: 'num' }, value(p)))));
     });
   } } }, h('summary', null, t('chart.table')),
-  h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': t('chart.table') }, h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, t('col.time')), columns.map(([name]) => h('th', { class: 'num', scope: 'col' }, name)))), body)));
+  h('div', { class: 'scroll', tabindex: '0', role: 'region', 'aria-label': label }, h('table', null, h('thead', null, h('tr', null, h('th', { scope: 'col' }, t('col.time')), columns.map(([name]) => h('th', { class: 'num', scope: 'col' }, name)))), body)));
   return details;
 }
 

@@ -152,10 +152,10 @@ function showCharts(into, sums, filter) {
   const byClient = sums.clients.map((c) => ({ name: client(c.name), value: c.prompt_tokens + c.completion_tokens })).filter((c) => c.value);
   set(into,
     panel('w8', t('kpi.requests'), per, requestBars(sums), h('div', { class: 'legend' }, legend('i1', 'legend.first'), legend('i2', 'legend.failover'), legend('i3', 'legend.failed'), legend('i0', 'legend.cancelled'),
-      asTable(sums, [[t('kpi.requests'), (p) => number(p.requests)], [t('legend.failover'), (p) => number(p.failover)], [t('legend.failed'), (p) => number(p.failed)], [t('legend.cancelled'), (p) => number(p.cancelled)], [t('kpi.tokens'), (p) => `${number(p.prompt_tokens)} / ${number(p.completion_tokens)}`]]))),
+      asTable(t('chart.requests'), sums, [[t('kpi.requests'), (p) => number(p.requests)], [t('legend.failover'), (p) => number(p.failover)], [t('legend.failed'), (p) => number(p.failed)], [t('legend.cancelled'), (p) => number(p.cancelled)], [t('kpi.tokens'), (p) => `${number(p.prompt_tokens)} / ${number(p.completion_tokens)}`]]))),
     panel('w4', t('overview.tokensby'), '', tokens.length ? [shares(tokens, compact, (n) => tn('overview.others', n)), usageTable(sums.models)] : empty(t('overview.notokens'))),
     panel('w8', t('chart.latency'), per, latencyLines(sums), h('div', { class: 'legend' }, legend('i1', 'legend.median'), legend('i4', 'legend.p95'),
-      asTable(sums, [[t('legend.median'), (p) => duration(p.first_token_ms)], [t('legend.p95'), (p) => duration(p.first_token_p95_ms)]]))),
+      asTable(t('chart.latency'), sums, [[t('legend.median'), (p) => duration(p.first_token_ms)], [t('legend.p95'), (p) => duration(p.first_token_p95_ms)]]))),
     panel('w4', t('overview.clientsby'), '', byClient.length ? shares(byClient, compact, (n) => tn('overview.others', n)) : empty(t('overview.notokens'))));
   into.querySelectorAll('details').forEach((d, i) => { d.open = open[i] ?? false; });
 }
