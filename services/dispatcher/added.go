@@ -29,6 +29,10 @@ type addedKeys struct {
 	bucket    *bus.Bucket
 	watch     *bus.Watch
 
+	ctx     context.Context //nolint:containedctx // ends the writing, at the stop
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
 	mu     sync.Mutex
 	places map[string]place // of the keys that came from the bucket, by their names there
 }
@@ -47,6 +51,7 @@ type sealedKey struct {
 
 // follow takes in the keys that are there and those that come.
 func (a *addedKeys) follow(ctx context.Context) error {
+	a.ctx, a.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	var err error
 	if a.bucket, err = a.d.bus.Bucket(ctx, subject.KeysBucket); err != nil {
 		return err
@@ -58,6 +63,10 @@ func (a *addedKeys) follow(ctx context.Context) error {
 func (a *addedKeys) stop() {
 	if a != nil {
 		a.watch.Stop()
+		if a.cancel != nil {
+			a.cancel()
+		}
+		a.running.Wait()
 	}
 }
 
@@ -77,10 +86,14 @@ func (a *addedKeys) observe(e bus.Entry) {
 	if pool == nil {
 		return
 	}
-	value, err := seal.Open(a.secret(), k.Sealed, k.Provider)
+	value, old, err := a.open(k.Sealed, k.Provider)
 	if err != nil {
-		a.d.log.Warn("a key that was added at run time can't be used", slog.String("provider", k.Provider), slog.Any("error", err))
+		a.d.log.Warn("a key that was added at run time can't be used: it is kept for the admin key that it was encrypted with", slog.String("provider", k.Provider),
+			slog.Any("error", err))
 		return
+	}
+	if old {
+		a.running.Go(func() { a.reseal(e, k.Provider, value) })
 	}
 	p, _ := a.d.cfg.Gateway.Provider(k.Provider)
 	index, added := pool.Add(string(value), p.Tier)
@@ -96,6 +109,36 @@ func (a *addedKeys) observe(e bus.Entry) {
 		if _, listed := a.d.models().Listing(k.Provider); !listed {
 			a.discovery.RefreshSoon(k.Provider)
 		}
+	}
+}
+
+// open opens what was sealed under the admin key, or under the one before it, which old says.
+func (a *addedKeys) open(sealed []byte, provider string) (value []byte, old bool, err error) {
+	if value, err = seal.Open(a.secret(), sealed, provider); err == nil {
+		return value, false, nil
+	}
+	if before := a.d.cfg.Gateway.Server.PreviousKey.Reveal(); before != "" {
+		if value, again := seal.Open(before, sealed, provider); again == nil {
+			return value, true, nil
+		}
+	}
+	return nil, false, err
+}
+
+// reseal seals a key of the bucket under the admin key of now, in its place, unless another dispatcher was faster.
+func (a *addedKeys) reseal(e bus.Entry, provider string, value []byte) {
+	sealed, err := seal.Seal(a.secret(), value, provider)
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(sealedKey{Provider: provider, Sealed: sealed}); err == nil {
+			_, err = a.bucket.Update(a.ctx, e.Key, text, e.Revision)
+		}
+	}
+	switch {
+	case err == nil:
+		a.d.log.Info("a key that was added at run time is encrypted with the new admin key", slog.String("provider", provider))
+	case !errors.Is(err, bus.ErrConflict) && a.ctx.Err() == nil:
+		a.d.log.Warn("encrypting a key with the new admin key; the next start tries again", slog.String("provider", provider), slog.Any("error", err))
 	}
 }
 
@@ -170,13 +213,18 @@ func (a *addedKeys) add(ctx context.Context, q query.NewKeys) (answer query.Keys
 		return answer, err
 	}
 	for _, sealed := range q.Keys {
-		value, err := seal.Open(a.secret(), sealed, q.Provider)
+		value, old, err := a.open(sealed, q.Provider)
 		if err != nil {
 			return answer, fault.New(fault.Invalid, "The keys can't be opened: ingress and dispatcher have different admin keys")
 		}
 		key := strings.TrimSpace(string(value))
 		if key == "" || pool.Has(key) {
 			continue
+		}
+		if old { // an ingress that does not have the new admin key yet
+			if sealed, err = seal.Seal(a.secret(), value, q.Provider); err != nil {
+				return answer, err
+			}
 		}
 		isNew, err := a.store(ctx, q.Provider, key, sealed)
 		if err != nil {

@@ -1,8 +1,10 @@
 package dispatcher_test
 
 import (
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -158,6 +160,48 @@ func TestKeysOfAnotherAdminKey(t *testing.T) {
 	startstoptest.Stop(t, d)
 	p.start("d2", p.emptyPool("another-admin-key-9b8c"))
 	require.Zero(t, p.keysOf("d2", "groq"))
+}
+
+// R-755: after a change of the admin key the one before opens the stored keys, which are encrypted with the new one then. One that neither opens is kept.
+func TestAnotherAdminKeyTakesOver(t *testing.T) {
+	t.Parallel()
+	p := setup(t)
+	const second = "second-admin-key-9b8c"
+	d := p.start("d1", p.emptyPool(adminKey))
+	_, err := p.addKeys(adminKey, "groq", newKey)
+	require.NoError(t, err)
+	startstoptest.Stop(t, d)
+	bucket, err := p.bus.Bucket(t.Context(), subject.KeysBucket)
+	require.NoError(t, err)
+	_, err = bucket.Put(t.Context(), hex.EncodeToString([]byte("groq"))+".foreign", []byte(`{"provider":"groq","sealed":"AQID"}`))
+	require.NoError(t, err)
+
+	both := strings.Replace(p.emptyPool(second), "{admin_key:", "{admin_key_previous: "+adminKey+", admin_key:", 1)
+	d = p.start("d2", both)
+	require.Equal(t, 1, p.keysOf("d2", "groq"))
+	added, err := p.addKeys(adminKey, "groq", newKey, "of-an-ingress-with-the-old-one")
+	require.NoError(t, err)
+	require.Equal(t, 1, added)
+	p.eventually(func() bool { return p.keysOf("d2", "groq") == 2 })
+	all := map[string][]byte{}
+	sealed := func(secret string) (n int) {
+		w, err := bucket.Watch(t.Context(), ">", func(e bus.Entry) { all[e.Key] = e.Value })
+		require.NoError(t, err)
+		w.Stop()
+		for _, text := range all {
+			var k struct{ Sealed []byte }
+			require.NoError(t, json.Unmarshal(text, &k))
+			if _, err := seal.Open(secret, k.Sealed, "groq"); err == nil {
+				n++
+			}
+		}
+		return n
+	}
+	p.eventually(func() bool { return sealed(second) == 2 && sealed(adminKey) == 0 })
+	require.Len(t, all, 3, "what can't be opened is kept")
+	startstoptest.Stop(t, d)
+	p.start("d3", p.emptyPool(second))
+	require.Equal(t, 2, p.keysOf("d3", "groq"), "the one before can go")
 }
 
 // keysOf is the number of usable keys that a dispatcher publishes.

@@ -76,7 +76,7 @@ func (c *Config) Secrets() []string {
 			}
 		}
 	}
-	add(c.Server.AdminKey, c.Web.MCP.Token, c.Web.MCPServer.Token)
+	add(c.Server.AdminKey, c.Server.PreviousKey, c.Web.MCP.Token, c.Web.MCPServer.Token)
 	add(c.Server.ClientKeys...)
 	for _, p := range c.Providers {
 		for _, k := range p.Keys {

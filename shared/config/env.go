@@ -118,6 +118,9 @@ func (doc *document) applyServer(r *reader) {
 			doc.warn("server.admin_key", "ADMIN_API_KEY is ignored: the file has another key")
 		}
 	}
+	if n, ok := r.variable("ADMIN_API_KEY_PREVIOUS"); ok && s.PreviousKey == "" {
+		credential(&s.PreviousKey).read(n)
+	}
 	if n, ok := r.firstVariable(clientKeyVariables()); ok {
 		var keys []Secret
 		listOf(&keys, "", node.credential).read(n)

@@ -20,6 +20,7 @@ type Server struct {
 	ClientAccess string   // auto | keys | open
 	Proxies      []string // addresses and networks whose X-Forwarded-For counts
 	AdminKey     Secret   // "" = the admin routes are closed unless Debug
+	PreviousKey  Secret   // the admin key before this one, under which stored keys may be sealed still; "" = none
 	Debug        bool
 	CORSOrigins  []string // for /v1 without /v1/admin
 	QueueTimeout time.Duration
@@ -60,6 +61,8 @@ func (s *Server) settings() []setting {
 			"such as `10.0.0.0/8`, for the limit of wrong keys and for the log"),
 		key("admin_key", credential(&s.AdminKey), "", "key for `/v1/admin`, sent as `X-Admin-Key`. Without one those routes answer 503, unless `debug` is on").
 			not("masterkey", "adminapikey"),
+		key("admin_key_previous", credential(&s.PreviousKey), "", "the admin key before the last change. It opens nothing but the keys that were added at run time, "+
+			"which are encrypted with the new one then; afterwards it can go"),
 		key("debug", boolean(&s.Debug), "false", "opens the admin routes when there is no admin key, and logs at level debug"),
 		key("cors_origins", listOf(&s.CORSOrigins, "list of origins", origin), "[]", "origins whose pages may call `/v1`, of any scheme, such "+
 			"as `https://app.example`, `http://localhost:*` (any port), `vscode-webview://*` (any host, not for http), `\"null\"`, or `*` for all, which needs "+
