@@ -95,7 +95,7 @@ func (a *addedKeys) observe(e bus.Entry) {
 	if old {
 		a.running.Go(func() { a.reseal(e, k.Provider, value) })
 	}
-	p, _ := a.d.cfg.Gateway.Provider(k.Provider)
+	p, _ := a.d.gateway().Provider(k.Provider)
 	index, added := pool.Add(string(value), p.Tier)
 	if !slices.ContainsFunc(p.Keys, func(k config.Key) bool { return k.Value.Reveal() == string(value) }) {
 		a.mu.Lock()
@@ -244,7 +244,7 @@ func (a *addedKeys) pool(provider string) (*keypool.Pool, error) {
 		return pool, nil
 	}
 	message := fmt.Sprintf("There is no provider %.100q", provider)
-	if _, known := a.d.cfg.Gateway.Provider(provider); known {
+	if _, known := a.d.gateway().Provider(provider); known {
 		message = fmt.Sprintf("The provider %.100q has no pool of keys", provider)
 	}
 	return nil, &fault.Fault{Kind: fault.Invalid, Message: message, Param: "provider"}

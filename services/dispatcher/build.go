@@ -56,16 +56,7 @@ func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer
 		Name: "hydrallm_breaker_transitions_total", Help: "Changes of state of circuit breakers.",
 	}, []string{"upstream", "to"})
 	reg.MustRegister(transitions)
-	preset := func(b config.Breaker) breaker.Config {
-		return breaker.Config{Consecutive: b.Consecutive, Failures: b.Failures, Window: b.Window, OpenFor: b.OpenFor, HalfOpen: b.HalfOpen}
-	}
-	channels := map[string]breaker.Config{}
-	for _, u := range cfg.Upstreams {
-		channels[u.ID] = preset(cfg.Resilience.ChannelBreaker)
-	}
-	for _, p := range cfg.Providers {
-		channels[plan.ProviderCircuit(p.ID)] = preset(cfg.Resilience.ProviderBreaker)
-	}
+	channels := circuits(cfg)
 	for id := range channels {
 		for _, to := range []breaker.State{breaker.Closed, breaker.Open, breaker.HalfOpen} {
 			transitions.WithLabelValues(id, to.String()) // shown as 0 from the start
@@ -83,6 +74,22 @@ func newBreakers(cfg *config.Config, log *slog.Logger, reg prometheus.Registerer
 			changed(channel)
 		}
 	})
+}
+
+// circuits gives what is guarded by a breaker, with its settings.
+func circuits(cfg *config.Config) map[string]breaker.Config {
+	all := map[string]breaker.Config{}
+	for _, u := range cfg.Upstreams {
+		all[u.ID] = preset(cfg.Resilience.ChannelBreaker)
+	}
+	for _, p := range cfg.Providers {
+		all[plan.ProviderCircuit(p.ID)] = preset(cfg.Resilience.ProviderBreaker)
+	}
+	return all
+}
+
+func preset(b config.Breaker) breaker.Config {
+	return breaker.Config{Consecutive: b.Consecutive, Failures: b.Failures, Window: b.Window, OpenFor: b.OpenFor, HalfOpen: b.HalfOpen}
 }
 
 // permits is the breakers as the executor sees them.

@@ -68,6 +68,7 @@ type Dispatcher struct {
 	dialects   *dialects
 	planner    *plan.Planner
 	exec       *execute.Executor // but for what each run adds
+	using      atomic.Pointer[config.Config]
 	front      atomic.Pointer[systemcontext.Context]
 	comm       *commlog.Log
 	tokens     *tokenMetrics
@@ -82,7 +83,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d := &Dispatcher{cfg: cfg, bus: b, log: log, news: make(chan news, newsQueue)}
 	d.Switch = lifecycle.NewSwitch(d.begin, d.end)
-	if err := reg.Register(newSlotMetrics(d.cfg.Gateway, d.slots)); err != nil {
+	if err := reg.Register(newSlotMetrics(d.gateway, d.slots)); err != nil {
 		return nil, fmt.Errorf("registering the metrics of slots: %w", err)
 	}
 	var err error
@@ -107,20 +108,13 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
 	d.exec.Turns, d.exec.Responses = turns{b}, storedResponses{b}
 	d.exec.Front = func(r *contract.Request, at time.Time) []byte { return d.front.Load().Message(r, at) }
+	d.using.Store(cfg.Gateway)
 	d.comm = commlog.New(func() bool { return cfg.Settings.Config().Log.Communication })
 	d.exec.Comm = d.comm
-	cfg.Settings.OnChange(d.use)
 	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
 	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))
+	cfg.Settings.OnChange(d.use)
 	return d, nil
-}
-
-// use has requests go as the configuration says now.
-func (d *Dispatcher) use(now *config.Config) {
-	d.front.Store(systemcontext.New(now))
-	if err := d.planner.Use(now, d.keys); err != nil {
-		d.log.Error("taking over settings", slog.Any("error", err))
-	}
 }
 
 // models is what discovery knows now.

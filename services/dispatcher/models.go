@@ -30,7 +30,7 @@ func sourceOf(p config.Provider) discover.Source {
 
 // newDiscovery makes what asks the providers for their models.
 func (d *Dispatcher) newDiscovery() *discover.Runner {
-	g := d.cfg.Gateway
+	g := d.gateway()
 	sources := make([]discover.Source, len(g.Providers))
 	for i, p := range g.Providers {
 		sources[i] = sourceOf(p)
@@ -52,7 +52,7 @@ func (d *Dispatcher) newDiscovery() *discover.Runner {
 func (d *Dispatcher) relist(r *discover.Runner) func(*modelindex.Book) {
 	before := modelindex.NewBook()
 	return func(now *modelindex.Book) {
-		for _, p := range d.cfg.Gateway.Providers {
+		for _, p := range d.gateway().Providers {
 			_, was := before.Listing(p.ID)
 			if _, is := now.Listing(p.ID); was && !is {
 				r.RefreshSoon(p.ID)
@@ -71,7 +71,7 @@ func (d *Dispatcher) listingKeys(provider string) []discover.Key {
 		}
 		return keys
 	}
-	if p, _ := d.cfg.Gateway.Provider(provider); len(p.Keys) > 0 {
+	if p, _ := d.gateway().Provider(provider); len(p.Keys) > 0 {
 		return []discover.Key{{Value: p.Keys[0].Value.Reveal()}}
 	}
 	return []discover.Key{{}}
@@ -80,7 +80,7 @@ func (d *Dispatcher) listingKeys(provider string) []discover.Key {
 // forgetMoved removes the lists of providers that were asked for them elsewhere: the configuration has changed since.
 func (d *Dispatcher) forgetMoved(ctx context.Context) error {
 	var errs []error
-	for _, p := range d.cfg.Gateway.Providers {
+	for _, p := range d.gateway().Providers {
 		if l, ok := d.models().Listing(p.ID); ok && l.From != sourceOf(p).Fingerprint() {
 			errs = append(errs, modelindex.Remove(ctx, d.bus, p.ID))
 		}
@@ -90,7 +90,7 @@ func (d *Dispatcher) forgetMoved(ctx context.Context) error {
 
 // probe asks a provider for its models with one of its keys: what it answers tells whether the key is good.
 func (d *Dispatcher) probe(ctx context.Context, provider string, _ int, key string) (v classify.Verdict, tier string) {
-	p, _ := d.cfg.Gateway.Provider(provider)
+	p, _ := d.gateway().Provider(provider)
 	_, err := discover.List(ctx, d.client, sourceOf(p), key)
 	if refused, ok := errors.AsType[*discover.RefusedError](err); ok {
 		return refused.Verdict, ""
@@ -116,6 +116,6 @@ func (r *run) refreshModels(ctx context.Context, _ query.None) (query.Done, erro
 	if err := r.discovery.Refresh(ctx); err != nil {
 		return query.Done{}, err
 	}
-	r.d.log.InfoContext(ctx, "models refreshed on demand", slog.Int("providers", len(r.d.cfg.Gateway.Providers)))
+	r.d.log.InfoContext(ctx, "models refreshed on demand", slog.Int("providers", len(r.d.gateway().Providers)))
 	return query.Done{Status: query.Success}, nil
 }

@@ -71,24 +71,25 @@ type lasting struct {
 	revision uint64
 }
 
-// targets gives the marks of what circuits guard.
-func targets(cfg *config.Config) map[string]string {
-	of := func(p config.Provider, model string) string {
-		parts := []string{p.URL, model}
-		for _, k := range p.Keys {
-			parts = append(parts, k.Value.Reveal())
+// target gives the mark of what a circuit guards, "" for one that does not exist.
+func target(cfg *config.Config, channel string) string {
+	model, id := "", strings.TrimPrefix(channel, plan.ProviderCircuit(""))
+	if id == channel {
+		u, ok := cfg.Upstream(channel)
+		if !ok {
+			return ""
 		}
-		return keypool.Mark(parts...)
+		model, id = u.Model, u.Provider
 	}
-	all := map[string]string{}
-	for _, p := range cfg.Providers {
-		all[plan.ProviderCircuit(p.ID)] = of(p, "")
+	p, ok := cfg.Provider(id)
+	if !ok {
+		return ""
 	}
-	for _, u := range cfg.Upstreams {
-		p, _ := cfg.Provider(u.Provider)
-		all[u.ID] = of(p, u.Model)
+	parts := []string{p.URL, model}
+	for _, k := range p.Keys {
+		parts = append(parts, k.Value.Reveal())
 	}
-	return all
+	return keypool.Mark(parts...)
 }
 
 // follow takes in what other dispatchers tell and what is on disk. It returns when it knows what is there.
@@ -176,7 +177,7 @@ func (s *state) tellOnce(ctx context.Context, n news) error {
 		if !ok && b.State() == breaker.Open {
 			return nil // the one who opened it tells
 		}
-		name, value, until = keyOf("circuit", n.channel), circuit{Channel: n.channel, Target: s.targets[n.channel], Owner: s.owner, Until: end}, end
+		name, value, until = keyOf("circuit", n.channel), circuit{Channel: n.channel, Target: target(s.gateway(), n.channel), Owner: s.owner, Until: end}, end
 	default:
 		return nil
 	}
@@ -295,7 +296,7 @@ func (s *state) observe(e bus.Entry) (until time.Time) {
 		if json.Unmarshal(e.Value, &c) != nil {
 			return
 		}
-		if c.Owner != s.owner && c.Target == s.targets[c.Channel] {
+		if c.Owner != s.owner && c.Target == target(s.gateway(), c.Channel) {
 			s.breakers.Get(c.Channel).Observe(c.Until)
 		}
 		return c.Until

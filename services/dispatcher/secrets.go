@@ -40,7 +40,7 @@ func (s *secrets) add(values ...string) {
 	defer s.mu.Unlock()
 	k := &knownSecrets{values: slices.Clone(s.known.Load().values)}
 	for _, v := range values {
-		if len(v) >= shortestSecret {
+		if len(v) >= shortestSecret && !slices.Contains(k.values, v) {
 			k.values = append(k.values, v)
 		}
 	}

@@ -44,11 +44,11 @@ func providerOf(cfg *config.Config, slotID string) (config.Provider, bool) {
 // clients bring their names.
 type slotMetrics struct {
 	active, limit *prometheus.Desc
-	cfg           *config.Config
+	cfg           func() *config.Config
 	slots         func() slot.Acquirer // nil while the dispatcher does not run
 }
 
-func newSlotMetrics(cfg *config.Config, slots func() slot.Acquirer) *slotMetrics {
+func newSlotMetrics(cfg func() *config.Config, slots func() slot.Acquirer) *slotMetrics {
 	return &slotMetrics{
 		active: prometheus.NewDesc("hydrallm_slots_active", "Calls of this process under way.", []string{"upstream"}, nil),
 		limit:  prometheus.NewDesc("hydrallm_slots_limit", "Limit of concurrent calls to a model over all dispatchers; 0 is none.", []string{"upstream"}, nil),
@@ -68,20 +68,21 @@ func (m *slotMetrics) Collect(ch chan<- prometheus.Metric) {
 	if slots == nil {
 		return
 	}
+	cfg := m.cfg()
 	put := func(id string, active, limit int) {
 		ch <- prometheus.MustNewConstMetric(m.active, prometheus.GaugeValue, float64(active), id)
 		ch <- prometheus.MustNewConstMetric(m.limit, prometheus.GaugeValue, float64(limit), id)
 	}
-	for _, u := range m.cfg.Upstreams {
+	for _, u := range cfg.Upstreams {
 		put(u.ID, slots.Count(execute.SlotID(u.Provider, u.Model)), u.Limit)
 	}
 	calls := map[string]int{}
 	for _, l := range slots.Active() {
-		if p, ok := providerOf(m.cfg, l.ID); ok {
+		if p, ok := providerOf(cfg, l.ID); ok {
 			calls[p.ID] += l.Active
 		}
 	}
-	for _, p := range m.cfg.Providers {
+	for _, p := range cfg.Providers {
 		put(plan.ProviderCircuit(p.ID), calls[p.ID], p.Limit)
 	}
 }

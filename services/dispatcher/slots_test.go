@@ -26,7 +26,7 @@ func TestSlotsShown(t *testing.T) {
 		defer lease.Release()
 	}
 	require.Equal(t, []query.Load{{ID: "a", Active: 2, Limit: 4}, {ID: "b"}, {ID: "p/m", Active: 2, Limit: 5}, {ID: "p/x/y", Active: 1, Limit: 5}}, slotLoads(cfg, &slots))
-	require.NoError(t, testutil.CollectAndCompare(newSlotMetrics(cfg, func() slot.Acquirer { return &slots }), strings.NewReader(`
+	require.NoError(t, testutil.CollectAndCompare(newSlotMetrics(func() *config.Config { return cfg }, func() slot.Acquirer { return &slots }), strings.NewReader(`
 # HELP hydrallm_slots_active Calls of this process under way.
 # TYPE hydrallm_slots_active gauge
 hydrallm_slots_active{upstream="a"} 2
@@ -40,5 +40,5 @@ hydrallm_slots_limit{upstream="b"} 0
 hydrallm_slots_limit{upstream="provider:p"} 5
 hydrallm_slots_limit{upstream="provider:q"} 0
 `)))
-	require.Zero(t, testutil.CollectAndCount(newSlotMetrics(cfg, func() slot.Acquirer { return nil })))
+	require.Zero(t, testutil.CollectAndCount(newSlotMetrics(func() *config.Config { return cfg }, func() slot.Acquirer { return nil })))
 }

@@ -32,11 +32,10 @@ type state struct {
 	bus      *bus.Bus
 	breakers *breaker.Set
 	keys     map[string]*keypool.Pool // by provider
-	gateway  *config.Config
+	gateway  func() *config.Config
 	log      *slog.Logger
 
-	owner   string            // of what this run tells
-	targets map[string]string // marks of what circuits guard
+	owner   string // of what this run tells
 	bucket  *bus.Bucket
 	disk    *bus.Bucket // what outlasts a restart
 	watches []*bus.Watch
@@ -51,8 +50,8 @@ type state struct {
 
 func (d *Dispatcher) newState() *state {
 	return &state{
-		id: d.cfg.ID, bus: d.bus, breakers: d.breakers, keys: d.keys, gateway: d.cfg.Gateway, log: d.log, news: d.news,
-		owner: rand.Text(), targets: targets(d.cfg.Gateway), untold: map[news]struct{}{}, onDisk: map[string]lasting{},
+		id: d.cfg.ID, bus: d.bus, breakers: d.breakers, keys: d.keys, gateway: d.gateway, log: d.log, news: d.news,
+		owner: rand.Text(), untold: map[news]struct{}{}, onDisk: map[string]lasting{},
 	}
 }
 
@@ -124,8 +123,9 @@ func (s *state) publish(ctx context.Context) error {
 
 // providers is what routing needs to know: nothing here takes a probe.
 func (s *state) providers() map[string]contract.ProviderState {
-	all := make(map[string]contract.ProviderState, len(s.gateway.Providers))
-	for _, p := range s.gateway.Providers {
+	providers := s.gateway().Providers
+	all := make(map[string]contract.ProviderState, len(providers))
+	for _, p := range providers {
 		state := contract.ProviderState{Open: !s.breakers.Get(plan.ProviderCircuit(p.ID)).Ready(), Keys: map[string]int{}}
 		switch pool := s.keys[p.ID]; {
 		case pool != nil:

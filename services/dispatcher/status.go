@@ -15,12 +15,16 @@ func (r *run) status(context.Context, query.None) (query.Status, error) {
 	d := r.d
 	s := query.Status{
 		Status: query.Online, Providers: map[string]query.ProviderStatus{}, Agents: map[string]query.AgentStatus{},
-		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Channels: d.channelStatus(), Slots: slotLoads(d.cfg.Gateway, r.slots), Chains: d.planner.Chains(),
+		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Channels: d.channelStatus(), Slots: slotLoads(d.gateway(), r.slots), Chains: d.planner.Chains(),
 	}
+	known := circuits(d.gateway())
 	for id, c := range d.breakers.Snapshot() {
+		if _, ok := known[id]; !ok { // of an upstream that was taken out of the file
+			continue
+		}
 		s.Circuits[id] = query.Circuit{State: c.State.String(), Failures: c.Failures, Remaining: c.Remaining, Probing: c.Probing, Remote: c.Remote}
 	}
-	for _, p := range d.cfg.Gateway.Providers {
+	for _, p := range d.gateway().Providers {
 		if pool := d.keys[p.ID]; pool != nil {
 			s.KeyStatistics[p.ID] = statistics(pool)
 		}
@@ -43,7 +47,7 @@ func (d *Dispatcher) channelStatus() map[string]query.Channel {
 	for _, l := range d.planner.Configured() {
 		all[l.Channel.Circuit] = d.channel(l.Channel.Circuit, l.Channel.Provider, d.exec.Problem(l))
 	}
-	for _, p := range d.cfg.Gateway.Providers {
+	for _, p := range d.gateway().Providers {
 		problem := noModel
 		if l, ok := d.planner.Direct(p.ID); ok {
 			problem = d.exec.Problem(l)
@@ -77,7 +81,7 @@ func (d *Dispatcher) providerStatus(p config.Provider, channels map[string]query
 		sum.Models = len(l.Models)
 	}
 	sum.Problem = channels[plan.ProviderCircuit(p.ID)].Problem
-	for _, u := range d.cfg.Gateway.Upstreams {
+	for _, u := range d.gateway().Upstreams {
 		c, used := channels[u.ID]
 		if u.Provider == p.ID && used && (sum.Problem == "" || sum.Problem == noModel) {
 			sum.Problem = c.Problem

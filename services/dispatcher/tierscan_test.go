@@ -11,6 +11,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
+	"hydrallm/shared/config"
 	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/contract"
 )
@@ -21,7 +22,7 @@ func TestTierScanTakesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := configtest.Parse(t, `providers: [{id: p, url: "http://h/v1", keys: [a, {value: b, tier: premium}]}, {id: q, url: "http://h/v1"}]`)
 		log := slog.New(slog.DiscardHandler)
-		s := &state{id: "d", gateway: cfg, log: log, keys: pools(cfg, func(string, keypool.Cooldown) {})}
+		s := &state{id: "d", gateway: func() *config.Config { return cfg }, log: log, keys: pools(cfg, func(string, keypool.Cooldown) {})}
 		var err error
 		s.breakers, err = newBreakers(cfg, log, prometheus.NewRegistry(), func(string) {})
 		require.NoError(t, err)

@@ -1,6 +1,8 @@
 package dispatcher
 
 import (
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/shared/config"
@@ -14,7 +16,7 @@ const otherModel = "other"
 // tokenMetrics counts the tokens of calls by who answered them.
 type tokenMetrics struct {
 	tokens *prometheus.CounterVec
-	known  map[[2]string]bool // provider and model of the configuration
+	known  sync.Map // [2]string, provider and model, of the configuration
 	book   func() *modelindex.Book
 }
 
@@ -23,13 +25,19 @@ func newTokenMetrics(cfg *config.Config, book func() *modelindex.Book) *tokenMet
 		tokens: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hydrallm_tokens_total", Help: "Tokens as providers counted them, by the model that answered.",
 		}, []string{"provider", "model", "kind"}),
-		known: map[[2]string]bool{}, book: book,
+		book: book,
 	}
-	for _, u := range cfg.Upstreams {
-		m.known[[2]string{u.Provider, u.Model}] = true
-		m.add(u.Provider, u.Model, 0, 0) // shown as 0 from the start
-	}
+	m.expect(cfg)
 	return m
+}
+
+// expect shows the models of a configuration as 0 from the start.
+func (m *tokenMetrics) expect(cfg *config.Config) {
+	for _, u := range cfg.Upstreams {
+		if _, known := m.known.LoadOrStore([2]string{u.Provider, u.Model}, true); !known {
+			m.add(u.Provider, u.Model, 0, 0)
+		}
+	}
 }
 
 // count takes in the calls of a request.
@@ -40,8 +48,10 @@ func (m *tokenMetrics) count(u *contract.RequestRecord) {
 			continue
 		}
 		model := a.Model
-		if _, discovered := m.book().Find(a.Provider, model); !discovered && !m.known[[2]string{a.Provider, model}] {
-			model = otherModel
+		if _, discovered := m.book().Find(a.Provider, model); !discovered {
+			if _, known := m.known.Load([2]string{a.Provider, model}); !known {
+				model = otherModel
+			}
 		}
 		m.add(a.Provider, model, a.Prompt, a.Completion)
 	}

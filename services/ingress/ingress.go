@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -28,6 +29,7 @@ import (
 	"hydrallm/shared/dispatcherhealth"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
+	"hydrallm/shared/process"
 	"hydrallm/shared/telemetry"
 )
 
@@ -37,12 +39,14 @@ import (
 type Ingress struct {
 	*lifecycle.Switch[run]
 
-	cfg     Config
-	bus     *bus.Bus
-	log     *slog.Logger
-	table   *pending.Table
-	models  *modellist.List
-	metrics *httpapi.Metrics
+	cfg    Config
+	bus    *bus.Bus
+	log    *slog.Logger
+	table  *pending.Table
+	models *modellist.List
+
+	configured atomic.Pointer[map[string]bool] // see httpapi.Config
+	metrics    *httpapi.Metrics
 }
 
 // run is what exists between Start and Stop.
@@ -69,8 +73,9 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 		return nil, fmt.Errorf("checking the configuration of the ingress: %w", err)
 	}
 	i := &Ingress{cfg: cfg, bus: b, log: log, models: modellist.New(cfg.Models, cfg.Providers, cfg.Automatic, time.Now())}
+	i.offer(&i.cfg)
 	if configured {
-		cfg.Settings.OnChange(func(now *config.Config) { i.models.Choose(now.Automatic(), now.Server.Enabled) })
+		cfg.Settings.OnChange(i.use)
 	}
 	i.table = pending.NewTable(cfg.limits(), b, log, func(err error) { i.metrics.Failed(err) })
 	var err error
@@ -79,6 +84,22 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	i.Switch = lifecycle.NewSwitch(i.begin, i.end)
 	return i, nil
+}
+
+// use takes over what the configuration says now of models.
+func (i *Ingress) use(now *config.Config) {
+	c := FromGateway(now)
+	i.offer(&c)
+	i.models.Choose(c.Models, c.Automatic, now.Server.Enabled)
+}
+
+// offer has requests for configured models go as c says.
+func (i *Ingress) offer(c *Config) {
+	names := make(map[string]bool, len(c.Models))
+	for _, m := range c.Models {
+		names[m.ID] = slices.Contains(c.Pipelines, m.ID)
+	}
+	i.configured.Store(&names)
 }
 
 // begin starts the parts of r: what receives answers first, what takes requests last.
@@ -120,16 +141,12 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 
 func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	admin := auth.NewAdmin(i.cfg.AdminKey, i.cfg.Debug, i.log)
-	configured := make(map[string]bool, len(i.cfg.Models))
-	for _, m := range i.cfg.Models {
-		configured[m.ID] = slices.Contains(i.cfg.Pipelines, m.ID)
-	}
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, r.keys, auth.Access(i.cfg.ClientAccess), admin),
 		ClientKeys: r.keys, TrustedProxies: i.cfg.Proxies,
-		Admin: admin, Configured: configured, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
-		ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Queries: func() context.Context { return questions },
+		Admin: admin, Configured: func() map[string]bool { return *i.configured.Load() }, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
+		ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Instances: func(ctx context.Context) ([]string, error) { return process.Instances(ctx, i.bus) }, Queries: func() context.Context { return questions },
 		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // web is the address of an HTTP server, or "".
 func web(p *string) kind {
-	return kind{name: "address", expands: true, read: func(n node) {
+	return kind{name: "address", expands: true, at: p, read: func(n node) {
 		if u, ok := n.address("http", "https"); ok {
 			*p = u
 		}
@@ -88,7 +88,7 @@ func (n node) host() (string, bool) {
 
 // hostPort is where something listens.
 func hostPort(p *string) kind {
-	return kind{name: "`host:port`", expands: true, read: func(n node) {
+	return kind{name: "`host:port`", expands: true, at: p, read: func(n node) {
 		text, ok := n.expanded()
 		if !ok || text == "" {
 			return

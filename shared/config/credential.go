@@ -70,7 +70,7 @@ func unquoted(s string) string {
 
 // credential is a key of the gateway or of a provider.
 func credential(p *Secret) kind {
-	return kind{name: "text", expands: true, read: func(n node) {
+	return kind{name: "text", expands: true, at: p, read: func(n node) {
 		if s, ok := n.credential(); ok {
 			*p = s
 		}

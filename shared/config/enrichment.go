@@ -75,7 +75,7 @@ func (w *Web) settings() []setting {
 			key("url", web(&w.OpenSERP.URL), "", "its address").env("OPENSERP_BASE_URL"),
 			key("engine", text(&w.OpenSERP.Engine), "google", "the engine that it asks").env("OPENSERP_ENGINE"),
 		), "", "an OpenSERP server"),
-		key("engines", kind{name: "mapping of addresses", expands: true, read: w.readEngines}, "{}", "other base addresses of search engines, by name"),
+		key("engines", kind{name: "mapping of addresses", expands: true, at: &w.Engines, read: w.readEngines}, "{}", "other base addresses of search engines, by name"),
 		key("max_chars", integer(&w.MaxChars, 1, math.MaxInt32), "6000", "most characters of web text in one request"),
 		key("cache_ttl", duration(&w.CacheTTL), "24h", "how long fetched pages are kept; 0 for not at all").
 			envAs("WEB_CACHE_TTL_HOURS", whole(&w.CacheTTL, time.Hour, 0)).idle(),

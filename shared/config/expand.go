@@ -49,7 +49,7 @@ func (n node) expanded() (string, bool) {
 
 // path is the name of a file or a directory.
 func path(p *string) kind {
-	return kind{name: "path", expands: true, read: func(n node) {
+	return kind{name: "path", expands: true, at: p, read: func(n node) {
 		if s, ok := n.visible(n.expanded()); ok {
 			*p = s
 		}

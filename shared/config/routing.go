@@ -29,7 +29,7 @@ func (r *Routing) settings() []setting {
 			"provider ids that take turns for requests that are not large. One that is not in `priority` as well is left out"),
 		key("large", text(&r.Large), "gemini", "provider id for large requests and for images"),
 		key("final_fallback", text(&r.FinalFallback), "ollama", "provider id that is asked last; empty for none"),
-		key("aliases", kind{name: "mapping of text", read: r.readAliases}, // R-075
+		key("aliases", kind{name: "mapping of text", at: &r.Aliases, read: r.readAliases}, // R-075
 			"{gpt-3.5-turbo: gemini-2.5-flash, gpt-4o-mini: gemini-2.5-flash, claude-3-haiku: gemini-2.5-flash, "+
 				"gpt-4: gemini-2.5-pro, gpt-4o: gemini-2.5-pro, claude-3-opus: gemini-2.5-pro, claude-3-sonnet: gemini-2.5-pro}",
 			"names of other vendors' models, and the model that answers. A mapping in the file takes the place of the whole default; `{}` turns aliases off"),

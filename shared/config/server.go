@@ -42,7 +42,7 @@ const portWithoutFile = 8000 // C-01
 
 func (s *Server) settings() []setting {
 	return []setting{
-		key("host", kind{name: "IP address or host name", expands: true, read: func(n node) {
+		key("host", kind{name: "IP address or host name", expands: true, at: &s.Host, read: func(n node) {
 			if host, ok := n.host(); ok {
 				s.Host = host
 			}
@@ -81,7 +81,7 @@ func (s *Server) settings() []setting {
 			env("LOCALE").live(),
 		key("enabled_models", list(&s.Enabled), "[]", "discovered models that `/v1/models` lists, by the names that it has for them. Empty: all. Configured models and "+
 			"`auto` are always listed; those that are not can be used all the same").env("ENABLED_MODELS").live(),
-		key("time_zone", kind{name: "name of a time zone", expands: true, read: s.readZone}, "", "of dates in prompts, such as `Asia/Seoul`. Empty: the one of the "+
+		key("time_zone", kind{name: "name of a time zone", expands: true, at: &s.TimeZone, read: s.readZone}, "", "of dates in prompts, such as `Asia/Seoul`. Empty: the one of the "+
 			"process, which the variable `TZ` sets").env("TIME_ZONE"),
 	}
 }

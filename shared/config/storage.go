@@ -22,7 +22,7 @@ type Sessions struct {
 
 func (s *Sessions) settings() []setting {
 	return []setting{
-		key("database", kind{name: "`sqlite:<path>` or `postgres://...`", expands: true, read: s.readDatabase}, "sqlite:data/hydrallm.db",
+		key("database", kind{name: "`sqlite:<path>` or `postgres://...`", expands: true, at: &s.Database, read: s.readDatabase}, "sqlite:data/hydrallm.db",
 			"where sessions, usage and logs are stored").env("DATABASE_URL"),
 		key("compact_threshold", integer(&s.CompactThreshold, 1, math.MaxInt32), "6000",
 			"estimated tokens of a session from which on older messages are summarised").env("SESSION_COMPACT_THRESHOLD"),
@@ -90,12 +90,13 @@ func (c *NATS) settings() []setting {
 	var storage string
 	workStorage := oneOf(&storage, "memory", "file")
 	word := workStorage.read
+	workStorage.at = &c.WorkOnDisk
 	workStorage.read = func(n node) {
 		word(n)
 		c.WorkOnDisk = storage == "file"
 	}
 	return []setting{
-		key("url", kind{name: "address", expands: true, read: c.readURL}, "", "`nats://`, `tls://`, `ws://` or `wss://`; several with commas. "+
+		key("url", kind{name: "address", expands: true, at: &c.URL, read: c.readURL}, "", "`nats://`, `tls://`, `ws://` or `wss://`; several with commas. "+
 			"Empty: the embedded server, in the all-in-one binary only. No user or password: use `credentials`").env("NATS_URL"),
 		key("listen", hostPort(&c.Listen), "", "where the embedded server also listens for other processes"),
 		key("credentials", path(&c.Credentials), "", "credentials file for a secured server"),

@@ -140,14 +140,9 @@ func afterSoft(ctx context.Context) <-chan struct{} {
 	return late
 }
 
-// Signals gives a context that ends at the first SIGINT, SIGTERM or SIGHUP. A second signal ends the process at once. A process that was started
-// to ignore SIGHUP, as nohup does, goes on ignoring it.
+// Signals gives a context that ends at the first SIGINT or SIGTERM. A second signal ends the process at once.
 func Signals() (context.Context, context.CancelFunc) {
-	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) {
-		signals = append(signals, syscall.SIGHUP)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), signals...)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"os/signal"
 	"strings"
 	"sync"
 	"syscall"
@@ -196,23 +195,11 @@ func TestStuckServiceDoesNotBlockTheRest(t *testing.T) {
 func TestSignals(t *testing.T) { //nolint:paralleltest // see above
 	self, err := os.FindProcess(os.Getpid())
 	require.NoError(t, err)
-	caught := make(chan os.Signal, 1)
-	signal.Notify(caught, syscall.SIGHUP) // the test itself may run under nohup
-	defer signal.Stop(caught)
-	for _, sig := range []os.Signal{syscall.SIGTERM, syscall.SIGHUP, os.Interrupt} {
+	for _, sig := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		ctx, stop := lifecycle.Signals()
 		require.NoError(t, ctx.Err())
 		require.NoError(t, self.Signal(sig))
 		<-ctx.Done()
 		stop()
 	}
-}
-
-// Not parallel: it changes what signals do in the process.
-func TestSignalsLeaveIgnoredOnesAlone(t *testing.T) { //nolint:paralleltest // see above
-	signal.Ignore(syscall.SIGHUP)
-	defer signal.Reset(syscall.SIGHUP)
-	_, stop := lifecycle.Signals()
-	defer stop()
-	require.True(t, signal.Ignored(syscall.SIGHUP))
 }

@@ -67,7 +67,8 @@ func (s Service) serve(ctx context.Context, settings Settings, healthAddr string
 	metrics := telemetry.NewRegistry(Version())
 	unit := NewUnit(bus.Config{
 		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Name: s.Name, Topology: settings.Topology(), Logger: log, OnLost: Fail(fail),
-	}, Parts{ID: NewID(s.Name), Config: settings.Config, Version: Version(), Log: log, Metrics: metrics}, s.Build)
+	}, Parts{ID: NewID(s.Name), Config: settings.Config, Again: settings.Again, Version: Version(), Log: log, Metrics: metrics}, s.Build)
+	defer OnHangup(ctx, []*Unit{unit})()
 	health := telemetry.NewHealthServer(healthAddr, metrics, unit, log)
 	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail,
 		lifecycle.Named{Name: "health", Service: health}, lifecycle.Named{Name: s.Name, Service: unit})

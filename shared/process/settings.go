@@ -14,6 +14,9 @@ import (
 type Settings struct {
 	*config.Config
 	Warnings []config.Finding
+
+	// Again reads the same configuration again; nil = there is no file to be read.
+	Again func() (*config.Config, error)
 }
 
 // Overrides are the choices of the command line; they win over file and environment.
@@ -33,6 +36,7 @@ func Load(o Overrides) (Settings, error) {
 
 // LoadFrom is Load with a given environment.
 func LoadFrom(env config.Environment, o Overrides) (Settings, error) {
+	given := env
 	if o.Debug {
 		lookup := env.Lookup
 		env.Lookup = func(name string) (string, bool) {
@@ -49,7 +53,14 @@ func LoadFrom(env config.Environment, o Overrides) (Settings, error) {
 	if o.Port != 0 {
 		c.Server.Port = o.Port
 	}
-	return Settings{Config: c, Warnings: warnings}, nil
+	s := Settings{Config: c, Warnings: warnings}
+	if c.Source != config.FromEnvironment {
+		s.Again = func() (*config.Config, error) {
+			again, err := LoadFrom(given, o)
+			return again.Config, err
+		}
+	}
+	return s, nil
 }
 
 // LogLevel is what is logged. Debug mode forces the debug level.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +23,8 @@ type Parts struct {
 	ID     string         // unique among all processes; one NATS subject token
 	Config *config.Config // of the whole gateway, as it was at the start
 
-	Settings *settings.View // the same as it is now
+	Settings *settings.View                 // the same as it is now
+	Again    func() (*config.Config, error) // reads the configuration again; nil = it can't be
 	Version  string
 	Bus      *bus.Bus // connected; the unit closes it after the service has stopped
 	Log      *slog.Logger
@@ -48,6 +50,12 @@ type unitRun struct {
 	settings *settings.View
 	service  lifecycle.Service
 	leaving  atomic.Bool // Stop has begun
+
+	reloading sync.Mutex // held while a configuration is taken over
+	queries   *bus.Service
+	bucket    *bus.Bucket
+	hide      context.CancelFunc // ends the showing of the unit
+	wg        sync.WaitGroup
 }
 
 // NewUnit makes a unit that has not started. Bus of parts is ignored.
@@ -79,13 +87,14 @@ func (u *Unit) begin(ctx context.Context, r *unitRun) (err error) {
 		return err
 	}
 	r.service = service
-	return nil
+	return u.control(ctx, r)
 }
 
 func (u *Unit) end(ctx context.Context, r *unitRun) (err error) {
 	r.leaving.Store(true)
+	err = u.leave(ctx, r)
 	if r.service != nil {
-		err = r.service.Stop(ctx)
+		err = errors.Join(err, r.service.Stop(ctx))
 	}
 	r.settings.Stop()
 	if r.bus != nil {

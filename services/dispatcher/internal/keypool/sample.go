@@ -2,6 +2,7 @@ package keypool
 
 import (
 	"math/rand/v2"
+	"slices"
 	"time"
 )
 
@@ -28,13 +29,11 @@ func (p *Pool) Samples() []Sample {
 }
 
 // Has says whether the pool holds a key.
-func (p *Pool) Has(value string) bool {
+func (p *Pool) Has(value string) bool { return p.Index(value) >= 0 }
+
+// Index gives the index of a key, -1 when the pool does not hold it.
+func (p *Pool) Index(value string) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for i := range p.state {
-		if p.state[i].Value == value {
-			return true
-		}
-	}
-	return false
+	return slices.IndexFunc(p.state, func(k keyState) bool { return !k.removed && k.Value == value })
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -48,7 +49,7 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 		return fakellm.Stream("a", "b", "c", "d", "e").Gap(100 * time.Millisecond)
 	})
 	env := alone(t, dir, addr, upstream.URL())
-	for round, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+	for round, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		w := run(t, binary, env)
 		w.awaitReady(t, addr)
 		ctx, cancel := context.WithTimeout(t.Context(), startWait)
@@ -64,6 +65,37 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 		require.Equal(t, http.StatusOK, a.status)
 		require.Contains(t, a.body, "data: [DONE]")
 	}
+}
+
+// SIGHUP has the process read its file again, and nothing else comes of it.
+func TestAllInOneReadsItsFileAgain(t *testing.T) {
+	t.Parallel()
+	binary := allInOne(t)
+	dir, addr := t.TempDir(), freeport.Addr(t)
+	upstream := fakellm.Start(t)
+	upstream.Handle(fakellm.Talk("hello"))
+	env := alone(t, dir, addr, upstream.URL())
+	path := strings.TrimPrefix(env[0], "CONFIG_PATH=")
+	w := run(t, binary, env)
+	w.awaitReady(t, addr)
+	text, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "{name: m,", "{name: another,", 1)), 0o600))
+	listed := func(name string) func() bool {
+		return func() bool {
+			resp, err := http.Get("http://" + addr + "/v1/models/" + name) //nolint:noctx // it answers or the test ends
+			if err != nil {
+				return false
+			}
+			return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+		}
+	}
+	require.True(t, listed("m")())
+	require.NoError(t, w.cmd.Process.Signal(syscall.SIGHUP))
+	await.True(t, listed("another"))
+	require.False(t, listed("m")())
+	w.end(t, syscall.SIGTERM)
+	require.Equal(t, 0, w.cmd.ProcessState.ExitCode())
 }
 
 // keys that rest and circuits that are open for long are so after any end of the process, and the upstream hears nothing meanwhile.

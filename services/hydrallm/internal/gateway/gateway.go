@@ -17,25 +17,28 @@ import (
 // returns, the front first.
 func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added ...lifecycle.Named) error {
 	fail := make(chan error, 1)
-	parts := append(services(settings, log, process.Fail(fail)), added...)
+	list, units := services(settings, log, process.Fail(fail))
+	defer process.OnHangup(ctx, units)()
+	parts := append(list, added...)
 	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail, parts...)
 }
 
 // services gives the parts of the gateway in the order in which they start.
-func services(settings process.Settings, log *slog.Logger, onLost func(error)) []lifecycle.Named {
+func services(settings process.Settings, log *slog.Logger, onLost func(error)) (list []lifecycle.Named, units []*process.Unit) {
 	connect := bus.Config{
 		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Topology: settings.Topology(), Logger: log, OnLost: onLost,
 	}
-	var list []lifecycle.Named
 	if settings.NATS.URL == "" {
 		server := broker.New(broker.Config{StoreDir: settings.NATS.StoreDir, Listen: settings.NATS.Listen}, log)
 		connect.InProcess = server
 		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
 	}
-	parts := process.Parts{Config: settings.Config, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version())}
+	parts := process.Parts{Config: settings.Config, Again: settings.Again, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version())}
 	for _, s := range pipeline {
 		connect.Name, parts.ID = s.name, process.NewID(s.name)
-		list = append(list, lifecycle.Named{Name: s.name, Service: process.NewUnit(connect, parts, s.build)})
+		unit := process.NewUnit(connect, parts, s.build)
+		units = append(units, unit)
+		list = append(list, lifecycle.Named{Name: s.name, Service: unit})
 	}
-	return list
+	return list, units
 }

@@ -60,5 +60,6 @@ func adminExtensions() []adminRoute {
 		{changes, "/client-keys/" + id, changeClientKey},
 		{acts, "/client-keys/" + id + "/rotate", rotateClientKey},
 		{removes, "/client-keys/" + id, revokeClientKey},
+		{acts, "/reload", reload},
 	}
 }

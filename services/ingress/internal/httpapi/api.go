@@ -51,15 +51,16 @@ type Config struct {
 	Lifetime     time.Duration // of a request in the background
 	PingAfter    time.Duration // from a request to the first sign of life of its stream; 0 = never
 	Models       Models
-	Configured   map[string]bool  // names of the models of the configuration: whether text from the web applies to them unasked (C-03)
-	AutoWeb      bool             // text from the web is added to requests that do not ask for it
-	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
-	Stores       bool             // responses may be stored
+	Configured   func() map[string]bool // names of the models of the configuration: whether text from the web applies to them unasked (C-03)
+	AutoWeb      bool                   // text from the web is added to requests that do not ask for it
+	Stages       []contract.Stage       // optional stages that requests may be sent through: session, analyzed
+	Stores       bool                   // responses may be stored
 	CORSOrigins  []string
 	Version      string
 	ToolInstall  bool // operators may install tools
 	Installer    Installer
-	Settings     *settings.View // the configuration as it is now
+	Instances    func(ctx context.Context) ([]string, error) // ids of the services that run, in all processes
+	Settings     *settings.View                              // the configuration as it is now
 
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
 

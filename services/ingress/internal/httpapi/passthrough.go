@@ -43,7 +43,7 @@ func (x *exchange) contentType(op *operation) string {
 // notConfigured refuses a passthrough for any model that the configuration does not have: what other models of a provider can do is not known, so
 // that nothing is routed (R-652).
 func (a *API) notConfigured(op *operation, model string) *fault.Fault {
-	if _, ok := a.Configured[model]; ok || !op.asks.Passthrough() {
+	if _, ok := a.Configured()[model]; ok || !op.asks.Passthrough() {
 		return nil
 	}
 	f := fault.New(fault.ModelNotFound, fmt.Sprintf("The model `%s` is not configured, which %s needs: add it to 'models' in the configuration, with an "+

@@ -8,7 +8,7 @@ import (
 
 // decide makes the decision about a request for a configured model, which needs nobody's knowledge, and writes the routing slip.
 func (a *API) decide(r *contract.Request) {
-	if _, ok := a.Configured[r.Model]; ok {
+	if _, ok := a.Configured()[r.Model]; ok {
 		d := contract.ConfiguredModel(r.Model)
 		d.Needs, d.Search, d.Tokens = r.Traits.Needs(), r.Web.Search, r.Traits.Tokens
 		r.Decision = &d
@@ -50,5 +50,5 @@ func (a *API) mayNeedWeb(r *contract.Request) bool {
 
 // transparent says whether a request is for a configured model that gets no more than the client asks for.
 func (a *API) transparent(r *contract.Request) bool {
-	return r.Decision != nil && !a.Configured[r.Model]
+	return r.Decision != nil && !a.Configured()[r.Model]
 }

@@ -14,15 +14,15 @@ import (
 
 // List is the list as it is now. It is safe for concurrent use.
 type List struct {
-	configured []Model
-	providers  []Provider
-	created    int64
+	providers []Provider
+	created   int64
 
-	mu        sync.Mutex // held while the list is made
-	automatic []string   // ids of providers
-	book      *modelindex.Book
-	enabled   map[string]bool // discovered models that are listed; none = all
-	current   atomic.Pointer[answers]
+	mu         sync.Mutex // held while the list is made
+	configured []Model
+	automatic  []string // ids of providers
+	book       *modelindex.Book
+	enabled    map[string]bool // discovered models that are listed; none = all
+	current    atomic.Pointer[answers]
 }
 
 // answers are encoded once and never changed.
@@ -104,11 +104,12 @@ func (l *List) Update(book *modelindex.Book) {
 	l.encode()
 }
 
-// Choose says which providers automatic routing may ask, and which of the discovered models are listed, by their ids; none of these for all.
-func (l *List) Choose(automatic, enabled []string) {
+// Choose says which models are configured, which providers automatic routing may ask, and which of the discovered models are listed, by their ids; none of
+// these for all.
+func (l *List) Choose(configured []Model, automatic, enabled []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.automatic, l.enabled = automatic, make(map[string]bool, len(enabled))
+	l.configured, l.automatic, l.enabled = configured, automatic, make(map[string]bool, len(enabled))
 	for _, id := range enabled {
 		l.enabled[id] = true
 	}
