@@ -1,6 +1,7 @@
 // The page: asks for the key, and shows the section that the address names.
 import './core/theme.js';
 import { admin, closes, setKey } from './core/api.js';
+import { learnClients } from './core/format.js';
 import { language, t } from './core/i18n.js';
 import { listen } from './core/keyboard.js';
 import { live } from './core/live.js';
@@ -31,6 +32,7 @@ function open() {
   live.start();
   show(false);
   offerOnboarding();
+  admin('client-keys').then(learnClients, () => {}); // without them ids are shown
 }
 
 function build() {

@@ -83,10 +83,18 @@ function tick(element) {
 
 setInterval(() => document.querySelectorAll('[data-until]').forEach(tick), 1000);
 
+const names = new Map(); // of named client keys, by their ids
+
+/** Takes in how client keys are called. */
+export function learnClients(keys) {
+  for (const k of keys) names.set(k.id, k.name);
+}
+
 /** Who asked, in words. */
 export function client(principal) {
   if (principal === 'admin' || principal === 'anonymous' || principal === 'internal' || principal === '') return t(`client.${principal || 'anonymous'}`);
-  return principal;
+  return names.get(principal) ?? principal;
 }
 
-export const short = (id, n = 10) => (id.length > n + 2 ? `${id.slice(0, n)}…` : id);
+/** The client that somebody means by a name, or by its id. */
+export const clientId = (text) => [...names].find(([, name]) => name === text)?.[0] ?? text;

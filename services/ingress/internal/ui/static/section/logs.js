@@ -6,7 +6,7 @@ import { t, tn } from '../core/i18n.js';
 import { link } from '../core/router.js';
 import { confirm } from '../parts/dialog.js';
 import { empty, failed, loading, words } from '../parts/states.js';
-import { copyButton, toast } from '../parts/toast.js';
+import { announce, copyButton, toast } from '../parts/toast.js';
 import { head } from './shell.js';
 import { windowed } from '../parts/windowed.js';
 
@@ -20,7 +20,7 @@ function mount({ root, params, on, signal, note }) {
   let filter = read(params), entries = [], more = false, paused = false, held = [];
   const box = h('div', { data: { test: 'logs' } }, loading(8));
   const list = windowed(row, (e) => e.id);
-  const count = h('p', { class: 'sub', role: 'status' });
+  const count = h('p', { class: 'sub' });
   let later = 0;
   const soon = () => { clearTimeout(later); later = setTimeout(change, 300); };
   const search = h('input', { type: 'search', placeholder: t('logs.search'), 'aria-label': t('logs.search'), value: filter.text, data: { test: 'search' }, on: { input: soon } });
@@ -48,6 +48,7 @@ function mount({ root, params, on, signal, note }) {
       entries = got;
       more = got.length === PAGE;
       show();
+      announce(count.textContent);
     } catch (e) {
       if (e.name !== 'AbortError' && mine === loads && !signal.aborted) set(box, failed(e, load));
     }

@@ -8,6 +8,7 @@ import { link } from '../core/router.js';
 import { asTable, latencyLines, requestBars, shares } from '../parts/chart.js';
 import { keyMarks, slots, stateOf } from '../parts/marks.js';
 import { empty, failed, loading } from '../parts/states.js';
+import { announce } from '../parts/toast.js';
 import { waterfallLegend } from '../parts/way.js';
 import { requestTable } from './requesttable.js';
 import { head, segments } from './shell.js';
@@ -22,7 +23,8 @@ function mount({ root, params, live, on, signal, note }) {
   let filter = { range: params.range in ranges ? params.range : '3600', model: params.model ?? '', client: params.client ?? '' };
   let sums = null, latest = [];
 
-  const pill = h('span', { role: 'status', data: { test: 'serving' } });
+  const pill = h('span', { data: { test: 'serving' } });
+  let served = ''; // what the pill says
   const model = h('select', { 'aria-label': t('filter.model'), data: { test: 'model' }, on: { change: () => ask({ model: model.value }) } });
   const who = h('select', { 'aria-label': t('filter.client'), data: { test: 'client' }, on: { change: () => ask({ client: who.value }) } });
   const range = segments(t('overview.range'), Object.keys(ranges).map((r) => [r, t(`range.${r}`)]), filter.range, (r) => ask({ range: r }));
@@ -77,8 +79,19 @@ function mount({ root, params, live, on, signal, note }) {
     showProviders();
   }
 
+  /** Says whether the gateway serves, aloud when that has changed. */
+  function showServing() {
+    const now = summary(live);
+    const sign = JSON.stringify([now.state, now.text, Math.round((now.until ?? 0) / 2000)]);
+    if (sign === served) return;
+    const said = served && JSON.parse(served)[1] !== now.text;
+    served = sign;
+    set(pill, serving(now));
+    if (said) announce(now.text);
+  }
+
   function showProviders() {
-    set(pill, serving(live));
+    showServing();
     const status = live.status;
     if (!status) { set(providers, live.faults.status ? failed(new Error(live.faults.status.message)) : loading(3)); return; }
     const ids = Object.keys(status.providers ?? {});
@@ -106,7 +119,6 @@ function mount({ root, params, live, on, signal, note }) {
   on('refresh', () => { read(); readLatest(); web.read(); });
   const pause = Math.min(300, Math.max(10, ranges[filter.range] / 2));
   const timer = setInterval(() => { if (!document.hidden) { read(); web.read(); } }, pause * 1000);
-  set(pill, serving(live));
   showProviders();
   read();
   readLatest();
@@ -117,8 +129,7 @@ function mount({ root, params, live, on, signal, note }) {
 /** A command that makes a request. */
 export const tryIt = () => `curl ${new URL('../v1/chat/completions', document.baseURI).href} -H 'Content-Type: application/json' -d '{"model": "auto", "messages": [{"role": "user", "content": "Hello"}]}'`;
 
-function serving(live) {
-  const s = summary(live);
+function serving(s) {
   return h('span', { class: `pill ${s.state}` }, h('span', null, s.text, s.until && [' ', countdown(s.until)]));
 }
 

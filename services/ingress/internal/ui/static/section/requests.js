@@ -1,9 +1,10 @@
 // Requests and the way each took, found by what is known of them. What is looked for is in the address.
 import { admin, withQuery } from '../core/api.js';
 import { h, set } from '../core/dom.js';
-import { number } from '../core/format.js';
+import { clientId, number } from '../core/format.js';
 import { t, tn } from '../core/i18n.js';
 import { empty, failed, loading } from '../parts/states.js';
+import { announce } from '../parts/toast.js';
 import { waterfallLegend } from '../parts/way.js';
 import { tryIt } from './overview.js';
 import { requestTable } from './requesttable.js';
@@ -20,7 +21,7 @@ function mount({ root, params, on, signal, note }) {
   const table = requestTable(t('nav.requests'));
   const box = h('div', null, loading(8));
   const next = h('button', { class: 'btn', type: 'button', hidden: true, data: { test: 'more' }, on: { click: () => older() } }, t('action.more'));
-  const count = h('p', { class: 'sub', role: 'status' });
+  const count = h('p', { class: 'sub' });
   const fresh = h('button', { class: 'btn small', type: 'button', hidden: true, data: { test: 'fresh' }, on: { click: () => { take(held); held = []; show(); window.scrollTo(0, 0); } } });
   let later = 0;
   const soon = () => { clearTimeout(later); later = setTimeout(change, 300); };
@@ -44,16 +45,20 @@ function mount({ root, params, on, signal, note }) {
     change();
   }
 
+  /** The filter as the gateway knows it. */
+  const asked = () => ({ ...filter, client: clientId(filter.client) });
+
   let loads = 0;
   async function load() {
     const mine = ++loads;
     held = [];
     try {
-      const page = await admin(withQuery('requests', { ...filter, limit: PAGE }), { signal });
+      const page = await admin(withQuery('requests', { ...asked(), limit: PAGE }), { signal });
       if (mine !== loads || signal.aborted) return;
       rows = page.requests;
       more = page.more;
       show();
+      announce(count.textContent);
     } catch (e) {
       if (e.name !== 'AbortError' && mine === loads && !signal.aborted) set(box, failed(e, load));
     }
@@ -62,7 +67,7 @@ function mount({ root, params, on, signal, note }) {
   async function older() {
     next.disabled = true;
     try {
-      const page = await admin(withQuery('requests', { ...filter, limit: PAGE, before: rows.at(-1)?.number }), { signal });
+      const page = await admin(withQuery('requests', { ...asked(), limit: PAGE, before: rows.at(-1)?.number }), { signal });
       rows = [...rows, ...page.requests];
       more = page.more && rows.length < MOST;
       show();
@@ -104,7 +109,7 @@ function mount({ root, params, on, signal, note }) {
   function fits(r) {
     const called = (r.calls ?? []).map((c) => c.reason);
     return (!filter.request_id || r.request_id.startsWith(filter.request_id)) && (!filter.model || [r.model, r.upstream_model].includes(filter.model))
-      && (!filter.provider || r.provider === filter.provider) && (!filter.client || r.principal === filter.client) && (!filter.session_id || r.session_id === filter.session_id)
+      && (!filter.provider || r.provider === filter.provider) && (!filter.client || r.principal === clientId(filter.client)) && (!filter.session_id || r.session_id === filter.session_id)
       && (!filter.reason || [r.routing_reason, r.status.replace(/^error: /, ''), ...called].includes(filter.reason)) && (!filter.status || filter.status === kind(r) || (filter.status === 'success' && r.status === 'success'));
   }
 
