@@ -36,7 +36,7 @@ type Config struct {
 	ID      string // unique among all processes; one NATS subject token
 	Version string // of the program
 	Web     config.Web
-	Locale  string // of the words around the text: en | ko
+	Locale  func() string // of the words around the text, as it is now: en | ko; nil = en
 }
 
 // Enricher adds text from the web to requests. It is a lifecycle.Service: Start begins to take requests; Stop takes no more and waits for those under
@@ -82,7 +82,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 
 // Build makes the service from what all services are built from.
 func Build(p process.Parts) (lifecycle.Service, error) {
-	return New(Config{ID: p.ID, Version: p.Version, Web: p.Config.Web, Locale: p.Config.Server.Locale}, p.Bus, p.Log, p.Metrics)
+	return New(Config{ID: p.ID, Version: p.Version, Web: p.Config.Web, Locale: func() string { return p.Settings.Config().Server.Locale }}, p.Bus, p.Log, p.Metrics)
 }
 
 func (e *Enricher) begin(ctx context.Context, r *run) (err error) {

@@ -72,7 +72,7 @@ func startStage(t *testing.T, pages http.Handler) *stage {
 		SearxNGURL: nothing.URL, Intent: config.Intent{EmbeddingURL: nothing.URL},
 	}
 	var err error
-	s.Enricher, err = New(Config{ID: "e1", Web: web, Locale: "en"}, b, slog.New(slog.NewTextHandler(s.log, nil)), prometheus.NewRegistry())
+	s.Enricher, err = New(Config{ID: "e1", Web: web}, b, slog.New(slog.NewTextHandler(s.log, nil)), prometheus.NewRegistry())
 	require.NoError(t, err)
 	require.NoError(t, s.Start(t.Context()))
 	t.Cleanup(func() { startstoptest.Stop(t, s) })

@@ -16,7 +16,7 @@ import (
 // Config is what an Enricher goes by.
 type Config struct {
 	Web    config.Web
-	Locale string // of the block: en | ko
+	Locale func() string // of the block, as it is now: en | ko; nil = en
 }
 
 // Enricher adds text from the web to requests. It is safe for concurrent use.
@@ -30,6 +30,13 @@ type Enricher struct {
 // New makes an enricher.
 func New(cfg Config, web Web, classifier Classifier, log *slog.Logger) *Enricher {
 	return &Enricher{cfg: cfg, web: web, classifier: classifier, log: log}
+}
+
+func (e *Enricher) locale() string {
+	if e.cfg.Locale == nil {
+		return "en"
+	}
+	return e.cfg.Locale()
 }
 
 // Result is what becomes of a request.
@@ -56,7 +63,7 @@ func (e *Enricher) Enrich(ctx context.Context, r *contract.Request, body []byte)
 	}
 	pages, visits := e.collect(ctx, r, q)
 	res.Visits = visits
-	text, used := block(pages, q.query, e.cfg.Locale, e.cfg.Web.MaxChars)
+	text, used := block(pages, q.query, e.locale(), e.cfg.Web.MaxChars)
 	if text == "" {
 		return res
 	}

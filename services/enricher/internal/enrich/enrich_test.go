@@ -83,7 +83,7 @@ func (w words) NeedsWeb(_ context.Context, text string) intent.Verdict {
 const testDeadline = 4 * time.Second
 
 func enricherOf(s *site, edit func(*Config)) *Enricher {
-	cfg := Config{Web: config.Web{Enabled: true, MaxChars: 6000, Deadline: testDeadline}, Locale: "en"}
+	cfg := Config{Web: config.Web{Enabled: true, MaxChars: 6000, Deadline: testDeadline}}
 	if edit != nil {
 		edit(&cfg)
 	}
