@@ -31,7 +31,7 @@ type limits struct {
 
 // Config of a fetcher. A zero value of a field stands for its default.
 type Config struct {
-	Concurrent int // most requests at a time, each of which may hold MaxBody bytes; 24
+	Concurrent int // most pages at a time, each of which may hold MaxBody bytes until it is released; 24
 	PerHost    int // most of them to one host and port; 4
 }
 
@@ -50,6 +50,17 @@ type Response struct {
 	Status      int    // 200 to 202
 	ContentType string // as the server said; guessed from the body if it said nothing
 	Body        []byte // at most MaxBody; the caller's
+
+	leave func()
+}
+
+// Release gives the place of a page back, once. Until then it counts as one of those that are read at a time, because its body is in memory. On nil it does
+// nothing.
+func (r *Response) Release() {
+	if r != nil && r.leave != nil {
+		r.leave()
+		r.leave = nil
+	}
 }
 
 // New makes a fetcher all of whose connections are made by g.
@@ -75,7 +86,8 @@ func newFetcher(g *guard.Guard, cfg Config, limits limits) *Fetcher {
 	}
 }
 
-// Fetch reads the page at rawURL, following redirects, each of which is judged like the first address. An error is an *Error.
+// Fetch reads the page at rawURL, following redirects, each of which is judged like the first address. The caller releases the page. An error
+// is an *Error.
 func (f *Fetcher) Fetch(ctx context.Context, rawURL string) (*Response, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, f.limits.total, errTotal)
 	defer cancel()
@@ -107,11 +119,16 @@ func (f *Fetcher) Fetch(ctx context.Context, rawURL string) (*Response, error) {
 
 // get makes one request. It returns a page, or where the answer leads.
 func (f *Fetcher) get(ctx context.Context, u *url.URL) (page *Response, location string, err error) {
-	leave, err := f.enter(ctx, u.Host)
+	leaveHost, leave, err := f.enter(ctx, u.Host)
 	if err != nil {
 		return nil, "", err
 	}
-	defer leave()
+	defer func() {
+		leaveHost()
+		if page == nil {
+			leave()
+		}
+	}()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -150,5 +167,5 @@ func (f *Fetcher) get(ctx context.Context, u *url.URL) (page *Response, location
 			return nil, "", &Error{Kind: Type}
 		}
 	}
-	return &Response{URL: u.String(), Status: answer.StatusCode, ContentType: kind, Body: body}, "", nil
+	return &Response{URL: u.String(), Status: answer.StatusCode, ContentType: kind, Body: body, leave: leave}, "", nil
 }

@@ -435,3 +435,28 @@ func TestPlaces(t *testing.T) {
 		fault(t, <-kinds, fetch.Network)
 	})
 }
+
+// a page that was read keeps its place, and not that at its host, until it is released.
+func TestPagesKeepTheirPlaces(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "text") }))
+	defer server.Close()
+	f := fetch.New(guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), fetch.Config{Concurrent: 2, PerHost: 1})
+	var pages []*fetch.Response
+	for range 2 {
+		page, err := f.Fetch(t.Context(), server.URL)
+		require.NoError(t, err)
+		pages = append(pages, page)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := f.Fetch(ctx, server.URL)
+	fault(t, err, fetch.Canceled)
+	third := make(chan error, 1)
+	go func() { _, err := f.Fetch(t.Context(), server.URL); third <- err }()
+	require.Empty(t, third)
+	pages[0].Release()
+	pages[0].Release() // does nothing more
+	require.NoError(t, <-third)
+	(*fetch.Response)(nil).Release()
+}

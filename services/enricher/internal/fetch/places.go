@@ -6,17 +6,17 @@ import (
 )
 
 // enter waits for a place at the host and then for one of all places, so that a slow host keeps nobody else waiting. The caller leaves both.
-func (f *Fetcher) enter(ctx context.Context, host string) (leave func(), err error) {
-	leaveHost, err := f.hosts.enter(ctx, host)
+func (f *Fetcher) enter(ctx context.Context, host string) (leaveHost, leave func(), err error) {
+	leaveHost, err = f.hosts.enter(ctx, host)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	select {
 	case f.places <- struct{}{}:
-		return func() { <-f.places; leaveHost() }, nil
+		return leaveHost, func() { <-f.places }, nil
 	case <-ctx.Done():
 		leaveHost()
-		return nil, context.Cause(ctx)
+		return nil, nil, context.Cause(ctx)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -16,7 +17,7 @@ import (
 	"hydrallm/services/enricher/internal/page"
 )
 
-// Fetcher gets what a server answers with. Its error is a *fetch.Error.
+// Fetcher gets what a server answers with, which is to be released. Its error is a *fetch.Error.
 type Fetcher interface {
 	Fetch(ctx context.Context, rawURL string) (*fetch.Response, error)
 }
@@ -46,6 +47,7 @@ type Reader struct {
 	extract Extract
 	use     Use
 	log     *slog.Logger
+	parsers chan struct{} // has room for those at work
 }
 
 // New makes a reader. Without a renderer it is as with Never.
@@ -53,18 +55,14 @@ func New(fetch Fetcher, render Renderer, extract Extract, use Use, log *slog.Log
 	if render == nil {
 		use = Never
 	}
-	return &Reader{fetch, render, extract, use, log}
+	return &Reader{fetch, render, extract, use, log, make(chan struct{}, runtime.GOMAXPROCS(0))}
 }
 
 // Read gives the text of a page. Whatever becomes of the browser, what plain HTTP gave stays: its text, or else its error, which is a *fetch.Error or
 // that of Extract.
 func (r *Reader) Read(ctx context.Context, rawURL string) (page.Document, error) {
-	var doc page.Document
-	answer, err := r.fetch.Fetch(ctx, rawURL)
-	if err == nil {
-		doc, err = r.extract(answer.Body, answer.ContentType, answer.URL)
-	}
-	if !r.needsBrowser(answer, &doc, err) {
+	doc, more, err := r.plain(ctx, rawURL)
+	if !more {
 		return doc, err
 	}
 	shown, ok := r.show(ctx, rawURL)
@@ -75,6 +73,28 @@ func (r *Reader) Read(ctx context.Context, rawURL string) (page.Document, error)
 		return doc, nil // the scripts have added nothing, or a wall has hidden the text
 	}
 	return shown, nil
+}
+
+// plain reads a page with plain HTTP. more says whether a browser may read more of it.
+func (r *Reader) plain(ctx context.Context, rawURL string) (doc page.Document, more bool, err error) {
+	answer, err := r.fetch.Fetch(ctx, rawURL)
+	defer answer.Release()
+	if err == nil {
+		doc, err = r.parse(ctx, answer.Body, answer.ContentType, answer.URL)
+	}
+	return doc, r.needsBrowser(answer, &doc, err), err
+}
+
+// parse extracts, as many pages at a time as there are processors: a page takes many times its size while it is done, and more at once would not be faster
+//
+func (r *Reader) parse(ctx context.Context, body []byte, contentType, pageURL string) (page.Document, error) {
+	select {
+	case r.parsers <- struct{}{}:
+	case <-ctx.Done():
+		return page.Document{}, context.Cause(ctx)
+	}
+	defer func() { <-r.parsers }()
+	return r.extract(body, contentType, pageURL)
 }
 
 // show reads a page in the browser. The last tenth of the time is kept, so that a browser that hangs does not take it from what is known.
@@ -90,7 +110,7 @@ func (r *Reader) show(ctx context.Context, rawURL string) (doc page.Document, ok
 		return doc, false
 	}
 	if err == nil {
-		doc, err = r.extract(shown.HTML, "text/html; charset=utf-8", shown.URL)
+		doc, err = r.parse(ctx, shown.HTML, "text/html; charset=utf-8", shown.URL)
 	}
 	if err != nil && !errors.Is(err, browser.ErrNone) { // which has a line of its own
 		r.log.DebugContext(ctx, "a page was not read in the browser", slog.Any("error", err))

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -126,4 +127,41 @@ type hung struct{}
 func (hung) Render(ctx context.Context, _ string) (*browser.Page, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
+}
+
+// a page is extracted when a processor is free for it, and waits no longer than its request.
+func TestExtractingIsBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const pages = 40
+		begun, goOn := make(chan struct{}, pages), make(chan struct{})
+		r := New(&web{answer: htmlAnswer("")}, nil, func([]byte, string, string) (page.Document, error) {
+			begun <- struct{}{}
+			<-goOn
+			panic("a page that no parser can bear")
+		}, Never, slog.New(slog.DiscardHandler))
+		ctx, cancel := context.WithCancel(t.Context())
+		ends := make(chan error, pages)
+		read := func(ctx context.Context) {
+			go func() {
+				defer func() { _ = recover() }()
+				_, err := r.Read(ctx, address)
+				ends <- err
+			}()
+		}
+		limit := runtime.GOMAXPROCS(0)
+		for range limit {
+			read(t.Context())
+		}
+		synctest.Wait()
+		read(ctx)
+		read(t.Context())
+		synctest.Wait()
+		require.Len(t, begun, limit)
+		cancel()
+		require.ErrorIs(t, <-ends, context.Canceled)
+		close(goOn) // places come back from those that panic
+		synctest.Wait()
+		require.Len(t, begun, limit+1)
+	})
 }
