@@ -6,6 +6,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,6 +15,7 @@ import (
 
 	"hydrallm/services/ingress/internal/auth"
 	"hydrallm/services/ingress/internal/clientkey"
+	"hydrallm/services/ingress/internal/openapi"
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
@@ -83,16 +85,18 @@ type Config struct {
 // API answers requests. Its Handle is a fasthttp.RequestHandler.
 type API struct {
 	Config
-	cors    *cors
-	heads   heads
-	banner  []byte
-	news    *news
-	started time.Time
+	cors     *cors
+	heads    heads
+	banner   []byte
+	document func() ([]byte, error) // the description of the interface
+	news     *news
+	started  time.Time
 }
 
 // New makes the interface.
 func New(cfg Config) *API {
 	a := &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version), started: time.Now()}
+	a.document = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Version) })
 	a.news = &news{api: a}
 	return a
 }

@@ -14,7 +14,7 @@ import (
 func banner(version string) []byte {
 	body, err := json.Marshal(map[string]any{
 		"status": "online", "message": "HydraLLM, an OpenAI-compatible gateway", "version": version,
-		"docs": nil, "openapi": nil, "ui": "/ui/",
+		"docs": "/openapi.json", "openapi": "/openapi.json", "ui": "/ui/",
 	})
 	if err != nil { // a map of strings always marshals
 		panic(err)
@@ -24,6 +24,17 @@ func banner(version string) []byte {
 
 func (a *API) root(x *exchange) error {
 	x.json(fasthttp.StatusOK, a.banner)
+	return nil
+}
+
+// openAPI shows the description of this interface.
+func (a *API) openAPI(x *exchange) error {
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	x.Response.Header.Set(fasthttp.HeaderCacheControl, "no-cache")
+	x.json(fasthttp.StatusOK, document)
 	return nil
 }
 

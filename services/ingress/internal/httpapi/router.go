@@ -52,23 +52,27 @@ func (a *API) route(x *exchange) error {
 	case path == pathUI || strings.HasPrefix(path, pathUI+"/"):
 		return a.ui(x, path)
 	}
-	var handler func(*exchange) error
-	switch path {
-	case "/":
-		x.route, handler = routeRoot, a.root
-	case "/healthz":
-		x.route, handler = routeHealth, a.live
-	case "/readyz":
-		x.route, handler = routeHealth, a.ready
-	case "/metrics":
-		x.route, handler = routeMetrics, a.metrics
-	default:
+	r, ok := plainRoutes[path]
+	if !ok {
 		return x.unknown(path)
 	}
+	x.route = r.label
 	if err := x.allow(get); err != nil {
 		return err
 	}
-	return handler(x)
+	return r.serve(a, x)
+}
+
+// plainRoutes are those that nobody needs a key for, beside the files of the web interface.
+var plainRoutes = map[string]struct {
+	label route
+	serve func(*API, *exchange) error
+}{
+	"/":             {routeRoot, (*API).root},
+	"/openapi.json": {routeRoot, (*API).openAPI},
+	"/healthz":      {routeHealth, (*API).live},
+	"/readyz":       {routeHealth, (*API).ready},
+	"/metrics":      {routeMetrics, (*API).metrics},
 }
 
 // badPath refuses a path that is no route. A page may read why below /v1, as it may read a 404, but nothing of what may be meant for the
