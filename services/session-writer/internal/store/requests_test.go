@@ -177,6 +177,26 @@ func TestTimelineIsBounded(t *testing.T) {
 	})
 }
 
+// what is summed has an end, and it is known whether something is missing.
+func TestOldestSummed(t *testing.T) {
+	t.Parallel()
+	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
+		record(t, s, someRequests()...)
+		for most, want := range map[int64]bool{10: false, 4: false, 3: true, 1: true} {
+			id, others, err := s.oldestSummed(t.Context(), Time{at.Add(-time.Hour)}, most)
+			require.NoError(t, err)
+			require.Equal(t, want, others, most)
+			page, err := s.Requests(t.Context(), query.Requests{Page: query.Page{After: id}})
+			require.NoError(t, err)
+			require.LessOrEqual(t, int64(len(page.Requests)), most)
+		}
+		_, others, err := s.oldestSummed(t.Context(), Time{at.Add(time.Hour)}, 1)
+		require.NoError(t, err)
+		require.False(t, others, "they are too old to count")
+	})
+}
+
 // The estimate is as good as it says it is.
 func TestPercentiles(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ const (
 	MaxSpan   = 31 * 24 * time.Hour
 	MaxPoints = 400
 	maxGroups = 200_000 // that are read
+	maxSummed = 300_000 // requests, the newest ones: a sum of more would take many seconds
 	maxNamed  = 50      // models, providers or clients of one answer
 )
 
@@ -51,6 +52,11 @@ func (s *Store) Timeline(ctx context.Context, q query.Timeline) (query.Sums, err
 		w.and("(model = ? OR upstream_model = ?)", q.Model, q.Model)
 	}
 	w.is("principal", q.Client)
+	oldest, cut, err := s.oldestSummed(ctx, Time{q.From.Add(-span)}, maxSummed)
+	if err != nil {
+		return query.Sums{}, err
+	}
+	w.and("id > ?", oldest)
 	args := append([]any{q.From.Add(-span).UnixMilli(), q.Step.Milliseconds()}, append(w.args, maxGroups+1)...)
 	statement := `SELECT (` + s.millis("created_at") + ` - ?) / ? AS bucket, CASE WHEN upstream_model = '' THEN model ELSE upstream_model END AS model,
 		provider, principal, CASE WHEN status LIKE 'error%' THEN 'failed' WHEN ` + savedCondition + ` THEN 'failover' ELSE status END AS state,
@@ -77,8 +83,23 @@ func (s *Store) Timeline(ctx context.Context, q query.Timeline) (query.Sums, err
 		return query.Sums{}, fmt.Errorf("summing requests: %w", err)
 	}
 	sums := t.sums(q)
-	sums.Partial = n > maxGroups
+	sums.Partial = cut || n > maxGroups
 	return sums, nil
+}
+
+// oldestSummed gives the number behind which the newest requests are, at most so many, and says whether there are others since a time.
+func (s *Store) oldestSummed(ctx context.Context, since Time, most int64) (id int64, others bool, err error) {
+	if err := s.read.GetContext(ctx, &id, `SELECT COALESCE(MAX(id), 0) FROM usage_metrics`); err != nil {
+		return 0, false, fmt.Errorf("looking for the newest request: %w", err)
+	}
+	if id -= most; id <= 0 {
+		return 0, false, nil
+	}
+	const older = `SELECT EXISTS (SELECT 1 FROM usage_metrics WHERE created_at >= ? AND id <= ?)`
+	if err := s.read.GetContext(ctx, &others, s.read.Rebind(older), since, id); err != nil {
+		return 0, false, fmt.Errorf("looking for older requests: %w", err)
+	}
+	return id, others, nil
 }
 
 // plausibleTimeline gives a time that can be summed. Steps are whole milliseconds, and so is what they make.

@@ -16,7 +16,7 @@ const PAGE = 100, MOST = 2000; // rows at once, and at most
 const fields = ['model', 'provider', 'client', 'reason', 'session_id'];
 const statuses = ['', 'success', 'failover', 'failed', 'cancelled'];
 
-function mount({ root, params, on, signal, note }) {
+function mount({ root, params, live, on, signal, note }) {
   let filter = read(params), rows = [], more = false, held = [];
   const table = requestTable(t('nav.requests'));
   const box = h('div', null, loading(8));
@@ -29,7 +29,9 @@ function mount({ root, params, on, signal, note }) {
   const status = h('select', { 'aria-label': t('col.status'), data: { test: 'status' }, on: { change: () => change() } }, statuses.map((s) => h('option', { value: s }, t(s ? `filter.${s}` : 'filter.allstatus'))));
   status.value = filter.status;
   const inputs = Object.fromEntries(fields.map((name) => [name, h('input', { placeholder: t(`filter.${name}`), 'aria-label': t(`filter.${name}`), value: filter[name], size: 14, data: { test: name }, on: { input: soon } })]));
-  root.append(head(t('nav.requests'), count, h('span', { class: 'spacer' }), fresh),
+  const known = h('datalist', { id: 'known-providers' }, Object.keys(live.status?.providers ?? {}).map((p) => h('option', { value: p })));
+  inputs.provider.setAttribute('list', known.id);
+  root.append(known, head(t('nav.requests'), count, h('span', { class: 'spacer' }), fresh),
     h('section', { class: 'panel', 'aria-label': t('nav.requests') }, h('form', { class: 'filters', role: 'search', on: { submit: (e) => { e.preventDefault(); change(); } } }, search, status, Object.values(inputs),
       h('button', { class: 'btn small', type: 'button', on: { click: clear } }, t('action.clear'))), box, h('div', { class: 'row' }, next, h('span', { class: 'spacer' }), waterfallLegend())));
 

@@ -69,7 +69,7 @@ function mount({ root, on, signal }) {
     reload.disabled = true;
     try {
       const answer = await admin('reload', { method: 'POST' });
-      set(reloaded, h('h3', null, t('settings.reloaded')), h('pre', { tabindex: '0' }, JSON.stringify(answer, null, 2)));
+      set(reloaded, outcome(answer));
       read();
     } catch (e) { set(reloaded, failed(e)); }
     reload.disabled = false;
@@ -77,4 +77,12 @@ function mount({ root, on, signal }) {
 
   on('refresh', read);
   read();
+}
+
+/** What each service made of the file. */
+function outcome({ status, instances = [] }) {
+  const list = (key, words_, kind) => words_?.length ? h('div', null, h('span', { class: `state ${kind}` }, t(key)), ' ', h('span', { class: 'mono' }, words_.join(', '))) : null;
+  const same = (i) => !i.error && !i.applied?.length && !i.needs_restart?.length && !i.refused?.length;
+  return [h('h3', null, t(status === 'refused' ? 'settings.refusedfile' : 'settings.reloaded')), h('div', { class: 'scroll' }, h('table', { data: { test: 'reloaded' } }, h('tbody', null, instances.map((i) => h('tr', null, h('th', { scope: 'row', class: 'mono' }, i.id),
+    h('td', null, same(i) ? h('span', { class: 'muted' }, t('settings.same')) : [list('settings.applied', i.applied, 'ok'), list('settings.restart', i.needs_restart, 'warn'), list('settings.refused', i.refused, 'bad'), i.error && list('settings.noanswer', [i.error], 'bad')]))))))];
 }
