@@ -154,10 +154,12 @@ func (u *Unit) leave(ctx context.Context, r *unitRun) error {
 	if r.hide != nil {
 		r.hide()
 		r.wg.Wait()
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
-		defer cancel()
-		if err := r.bucket.Delete(within, unitKey(u.parts.ID), 0); err != nil {
-			u.parts.Log.DebugContext(ctx, "taking the service off the list", slog.Any("error", err)) // it is forgotten soon
+		if r.bus.Ready() { // else it is forgotten soon
+			within, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushLimit)
+			defer cancel()
+			if err := r.bucket.Delete(within, unitKey(u.parts.ID), 0); err != nil {
+				u.parts.Log.DebugContext(ctx, "taking the service off the list", slog.Any("error", err))
+			}
 		}
 	}
 	return r.queries.Stop(ctx)
