@@ -1,6 +1,7 @@
 package ingress_test
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -38,8 +39,13 @@ func (g *gateway) makeKey(name string, members ...string) madeKey {
 	return k
 }
 
-// two starts two ingresses on one server.
+// two starts two ingresses on one server, whose requests echo answers.
 func two(t *testing.T, change func(*ingress.Config)) (g, other *gateway) {
+	t.Helper()
+	return twoFor(t, change, echo)
+}
+
+func twoFor(t *testing.T, change func(*ingress.Config), handler func(context.Context, *reply)) (g, other *gateway) {
 	t.Helper()
 	server := natstest.Start(t)
 	for i, at := range []**gateway{&g, &other} {
@@ -51,7 +57,7 @@ func two(t *testing.T, change func(*ingress.Config)) (g, other *gateway) {
 			}
 		})
 	}
-	g.work(echo)
+	g.work(handler)
 	return g, other
 }
 
@@ -111,7 +117,7 @@ func TestChangingAKey(t *testing.T) {
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)
 	created := gjson.Get(a.body, "created_at").String()
 	require.JSONEq(t, `{"id":"`+k.ID+`","name":"desk","allowed_models":["m"],"limits":{"rpm":9},"budget":null,"expires_at":"2999-01-02T02:04:05Z","created_at":"`+
-		created+`","revoked":false}`, a.body)
+		created+`","revoked":false,"last_used":null}`, a.body)
 	require.Equal(t, http.StatusOK, g.chat(chatBody, k.header()...).StatusCode)
 
 	g.makeKey("other")

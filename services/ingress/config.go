@@ -44,6 +44,7 @@ type Config struct {
 	ClientKeys   []string       // none = everyone may call
 	ClientAccess string         // auto | keys | open; "" = auto
 	Proxies      []netip.Prefix // whose X-Forwarded-For tells the address of a client
+	Zone         *time.Location // in which budgets begin at midnight; nil = that of the process
 	AdminKey     string         // "" = the admin routes are closed unless Debug
 	Debug        bool
 	CORSOrigins  []string         // of browsers that may call; "*" = all
@@ -80,6 +81,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Settings == nil {
 		c.Settings = settings.New(&config.Config{}, slog.New(slog.DiscardHandler))
+	}
+	if c.Zone == nil {
+		c.Zone = time.Local
 	}
 	if c.Heartbeat == 0 {
 		c.Heartbeat = defaultHeartbeat
@@ -135,7 +139,7 @@ func FromGateway(g *config.Config) Config {
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession, contract.StageAnalyzed}, AutoWeb: g.Web.Enabled,
-		ClientAccess: g.Server.ClientAccess, Proxies: g.Server.TrustedProxies(),
+		ClientAccess: g.Server.ClientAccess, Proxies: g.Server.TrustedProxies(), Zone: g.Server.Zone(),
 		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses, ToolInstall: g.Server.ToolInstall,
 	}
 	for _, k := range g.Server.ClientKeys {

@@ -30,6 +30,8 @@ import (
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/modelindex"
 	"hydrallm/shared/process"
+	"hydrallm/shared/query"
+	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 )
 
@@ -58,6 +60,7 @@ type run struct {
 	health     *dispatcherhealth.Follower
 	modelIndex *modelindex.Copy
 	keys       *clientkey.Book
+	gate       *clientkey.Gate
 	sweeper    *bus.Sweeper
 
 	cancel context.CancelFunc // of the sweep
@@ -126,6 +129,14 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if err := r.keys.Follow(ctx, i.bus); err != nil {
 		return err
 	}
+	counts, err := i.bus.Bucket(ctx, subject.ClientCountsBucket)
+	if err != nil {
+		return err
+	}
+	r.gate = clientkey.NewGate(counts, func(ctx context.Context, clients []query.ClientSince) ([]query.ClientUsage, error) {
+		return query.GetClientUsage.Ask(ctx, i.bus, clients)
+	}, i.cfg.Zone, i.log)
+	r.wg.Go(func() { r.gate.Run(work) })
 	if r.sweeper, err = i.bus.Sweep(ctx); err != nil {
 		return err
 	}
@@ -144,7 +155,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 	return httpapi.New(httpapi.Config{
 		Ingress: i.cfg.ID, MaxBody: i.cfg.MaxBody, QueueTimeout: i.cfg.QueueTimeout, Lifetime: i.cfg.Lifetime, PingAfter: i.cfg.PingAfter, Models: i.models, CORSOrigins: i.cfg.CORSOrigins,
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, r.keys, auth.Access(i.cfg.ClientAccess), admin),
-		ClientKeys: r.keys, TrustedProxies: i.cfg.Proxies,
+		ClientKeys: r.keys, Gate: r.gate, TrustedProxies: i.cfg.Proxies,
 		Admin: admin, Configured: func() map[string]bool { return *i.configured.Load() }, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
 		ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Instances: func(ctx context.Context) ([]string, error) { return process.Instances(ctx, i.bus) }, Queries: func() context.Context { return questions },
 		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),

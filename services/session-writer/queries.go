@@ -18,6 +18,7 @@ func handlers(cfg Config, s *sessions, r *stored, m *mirror, d *database) query.
 	query.GetCalls.Handle(h, func(ctx context.Context, q query.Calls) ([]query.Call, error) { return db.Calls(ctx, q.Limit) })
 	query.ListRequests.Handle(h, func(ctx context.Context, q query.Requests) (query.RequestPage, error) { return db.Requests(ctx, q) })
 	query.GetTimeline.Handle(h, func(ctx context.Context, q query.Timeline) (query.Sums, error) { return db.Timeline(ctx, q) })
+	query.GetClientUsage.Handle(h, db.ClientUsage)
 	query.ClearLogs.Handle(h, func(ctx context.Context, _ query.None) (query.Done, error) {
 		return query.Done{Status: query.Success}, db.ClearLogs(ctx)
 	})

@@ -52,6 +52,12 @@ const (
 type End struct {
 	Outcome string `json:"outcome"`
 	Reason  string `json:"reason,omitempty"` // of a recorded answer whose data has no end of its own (R-632)
+
+	// What the request used, as far as it is known: the tokens of its last call, as in its RequestRecord, and the cost of all of them.
+	Prompt     int64 `json:"prompt_tokens,omitempty"`
+	Completion int64 `json:"completion_tokens,omitempty"`
+	Total      int64 `json:"total_tokens,omitempty"`
+	CostNanos  int64 `json:"cost_nanos,omitempty"`
 }
 
 // AppendFrame adds one encoded frame to dst: kind, position, sequence and payload length as uvarints, then the payload. One message may hold

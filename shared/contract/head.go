@@ -73,7 +73,11 @@ func readPair(array []byte) (kv [2]string, ok bool) {
 // AppendJSON appends the end as encoding/json would write it.
 func (e End) AppendJSON(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"outcome":`...), e.Outcome)
-	return append(appendText(dst, "reason", e.Reason), '}')
+	dst = appendText(dst, "reason", e.Reason)
+	dst = appendInt(dst, "prompt_tokens", e.Prompt)
+	dst = appendInt(dst, "completion_tokens", e.Completion)
+	dst = appendInt(dst, "total_tokens", e.Total)
+	return append(appendInt(dst, "cost_nanos", e.CostNanos), '}')
 }
 
 // ParseEnd reads an end back. The error wraps ErrBadFrame.
@@ -82,6 +86,26 @@ func ParseEnd(text []byte) (End, error) {
 	if len(text) == 0 || text[0] != '{' || !rawjson.Valid(text) {
 		return e, fmt.Errorf("%w: the end is no JSON object", ErrBadFrame)
 	}
-	e.Outcome, e.Reason = rawjson.Text(rawjson.Get(text, "outcome")), rawjson.Text(rawjson.Get(text, "reason"))
+	ok := true
+	for m := range rawjson.Members(text) {
+		value := m.Value.Of(text)
+		switch string(m.Name()) {
+		case "outcome":
+			e.Outcome = rawjson.Text(value)
+		case "reason":
+			e.Reason = rawjson.Text(value)
+		case "prompt_tokens":
+			ok = readInt(&e.Prompt, value) && ok
+		case "completion_tokens":
+			ok = readInt(&e.Completion, value) && ok
+		case "total_tokens":
+			ok = readInt(&e.Total, value) && ok
+		case "cost_nanos":
+			ok = readInt(&e.CostNanos, value) && ok
+		}
+	}
+	if !ok {
+		return e, fmt.Errorf("%w: a member of the end has the wrong type", ErrBadFrame)
+	}
 	return e, nil
 }

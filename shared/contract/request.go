@@ -113,6 +113,9 @@ const (
 	PrincipalAdmin     = "admin"     // the admin key was given; sees everything
 )
 
+// NamedPrincipal begins the principals that are ids of named keys.
+const NamedPrincipal = "ck_"
+
 // Traits is what the ingress found in the body of a request. A stage that edits the body adds what it put in.
 type Traits struct {
 	Tokens   int64 // estimated size

@@ -73,7 +73,14 @@ func faultCategory(f *fault.Fault) string {
 }
 
 func (r *run) end(outcome string) error {
-	if err := r.sink.End(contract.End{Outcome: outcome}); err != nil {
+	u := &r.record
+	end := contract.End{Outcome: outcome, Prompt: u.Prompt, Completion: u.Completion, Total: u.Total}
+	for i := range u.Attempts {
+		if cost := u.Attempts[i].CostNanos; cost != nil {
+			end.CostNanos += *cost
+		}
+	}
+	if err := r.sink.End(end); err != nil {
 		return err
 	}
 	return r.sink.Flush()

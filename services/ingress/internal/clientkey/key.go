@@ -10,13 +10,12 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"hydrallm/shared/contract"
 )
 
 // Prefix begins every named key, so that programs that look for lost secrets know one.
 const Prefix = "hk-"
-
-// idPrefix begins the ids, which are principals: no other principal begins like this.
-const idPrefix = "ck_"
 
 // Digest is the SHA-256 of a key, the only thing that is kept of it. A key has 256 random bits, so that no slower hash is needed.
 type Digest = [sha256.Size]byte
@@ -100,11 +99,11 @@ func newSecret() (secret string, hash []byte) {
 // newID makes an id that says nothing of the key.
 func newID() string {
 	const letters = 16
-	return idPrefix + strings.ToLower(rand.Text()[:letters])
+	return contract.NamedPrincipal + strings.ToLower(rand.Text()[:letters])
 }
 
 // isID says whether a text may be an id.
 func isID(text string) bool {
-	rest, ok := strings.CutPrefix(text, idPrefix)
+	rest, ok := strings.CutPrefix(text, contract.NamedPrincipal)
 	return ok && rest != "" && len(rest) <= 32 && !strings.ContainsFunc(rest, func(r rune) bool { return (r < 'a' || r > 'z') && (r < '0' || r > '9') })
 }

@@ -32,6 +32,7 @@ type shownKey struct {
 	ExpiresAt *time.Time       `json:"expires_at"`
 	CreatedAt time.Time        `json:"created_at"`
 	Revoked   bool             `json:"revoked"`
+	LastUsed  *time.Time       `json:"last_used"` // null = not for weeks, or not known
 }
 
 type shownBudget struct {
@@ -55,11 +56,23 @@ func show(k *clientkey.Key) shownKey {
 func listClientKeys(x *exchange) error {
 	x.leaveBody()
 	all := x.api.ClientKeys.All()
-	shown := make([]shownKey, len(all))
-	for i, k := range all {
+	return showJSON(x, x.api.showKeys(all...))
+}
+
+// showKeys shows keys with what they have used.
+func (a *API) showKeys(keys ...*clientkey.Key) []shownKey {
+	shown := make([]shownKey, len(keys))
+	used, last := a.Gate.Used(a.Queries(), keys)
+	for i, k := range keys {
 		shown[i] = show(k)
+		if shown[i].Budget != nil {
+			shown[i].Budget.Used = used[i]
+		}
+		if !last[i].IsZero() {
+			shown[i].LastUsed = &last[i]
+		}
 	}
-	return showJSON(x, shown)
+	return shown
 }
 
 // madeKey is a client key with its secret, which is shown this one time.
@@ -93,7 +106,7 @@ func changeClientKey(x *exchange) error {
 		return err
 	}
 	x.noteKey(k)
-	return showJSON(x, show(k))
+	return showJSON(x, x.api.showKeys(k)[0])
 }
 
 func revokeClientKey(x *exchange) error {
@@ -103,7 +116,7 @@ func revokeClientKey(x *exchange) error {
 		return err
 	}
 	x.noteKey(k)
-	return showJSON(x, show(k))
+	return showJSON(x, x.api.showKeys(k)[0])
 }
 
 func rotateClientKey(x *exchange) error {
@@ -113,7 +126,7 @@ func rotateClientKey(x *exchange) error {
 		return err
 	}
 	x.noteKey(k)
-	return showJSON(x, madeKey{show(k), secret})
+	return showJSON(x, madeKey{x.api.showKeys(k)[0], secret})
 }
 
 // noteKey has the audit say which key it was.

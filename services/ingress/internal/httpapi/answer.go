@@ -42,7 +42,7 @@ func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, spa
 	if !head.stream {
 		return false, a.collect(x, pend, head)
 	}
-	head.apply(&x.Response)
+	head.apply(x)
 	s := a.newStream(x, pend, span)
 	s.events = head.events
 	a.stream(x, s)
@@ -65,7 +65,7 @@ func (a *API) collect(x *exchange, pend *pending.Request, head *head) error {
 	if err != nil {
 		return a.unanswered(x, err)
 	}
-	head.apply(&x.Response)
+	head.apply(x)
 	if head.refusal {
 		x.caller().refused(head.status, codeOf(bytes.Join(parts, nil)), nil)
 	}
@@ -170,13 +170,16 @@ func decodeHead(raw []byte) (*head, error) {
 	return out, nil
 }
 
-// apply sets status and headers.
-func (h *head) apply(resp *fasthttp.Response) {
+// apply sets status and headers. A client that has limits of its own is told nothing of those of the upstream.
+func (h *head) apply(x *exchange) {
+	resp, own := &x.Response, x.limited()
 	resp.SetStatusCode(h.status)
 	for _, kv := range h.header {
-		if isContentType(kv[0]) {
+		switch {
+		case isContentType(kv[0]):
 			resp.Header.SetContentTypeBytes(kv[1])
-		} else {
+		case own && isRateLimit(kv[0]):
+		default:
 			resp.Header.SetCanonical(kv[0], kv[1])
 		}
 	}

@@ -71,6 +71,7 @@ type Config struct {
 	Decisions   Decisions
 	Clients     *auth.Clients
 	ClientKeys  *clientkey.Book
+	Gate        *clientkey.Gate
 	Admin       *auth.Admin
 	Dispatchers func() []string                                    // ids of the dispatchers that are there
 	Stopping    func() bool                                        // whether answers should end their connections

@@ -24,9 +24,10 @@ type exchange struct {
 	id      string           // that the path names, "" = none
 	model   string           // that is asked for, as far as it is known
 
-	peer      netip.Addr     // address of the client; not valid until it was asked for
-	principal string         // who asks; "" until that is known
-	key       *clientkey.Key // that was given; nil = no named one
+	peer      netip.Addr      // address of the client; not valid until it was asked for
+	principal string          // who asks; "" until that is known
+	key       *clientkey.Key  // that was given; nil = no named one
+	pass      *clientkey.Pass // of a request that was let in with it
 
 	notes          map[string]any // what the event says of a change by an operator; nil = nothing
 	changesNothing bool           // there is no event: the operator only asks for something, with a body
@@ -114,8 +115,11 @@ func (x *exchange) finish() {
 		x.SetConnectionClose()
 	}
 	x.api.Metrics.answered(x.route, x.Response.StatusCode())
+	if x.key != nil {
+		x.api.Metrics.clients.answered(x.key.Name, x.Response.StatusCode())
+	}
 	if x.api.Log.Enabled(x, slog.LevelDebug) {
 		x.api.Log.Debug("request", slog.String("rid", x.rid), slog.String("route", string(x.route)),
-			slog.Int("status", x.Response.StatusCode()), slog.Duration("after", time.Since(x.Time())))
+			slog.Int("status", x.Response.StatusCode()), slog.String("client_key", x.keyName()), slog.Duration("after", time.Since(x.Time())))
 	}
 }

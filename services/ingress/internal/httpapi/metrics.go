@@ -44,6 +44,7 @@ type Metrics struct {
 	failures  map[string]prometheus.Counter
 
 	unrecorded prometheus.Counter
+	clients    *clientMetrics
 }
 
 // NewMetrics registers the figures. inFlight gives the number of requests that await their answers.
@@ -60,6 +61,7 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 			Name: "hydrallm_ingress_response_body_bytes_total", Help: "Bytes of answers of the pipeline.",
 		}),
 		requests: map[route]*[classCount]prometheus.Counter{},
+		clients:  newClientMetrics(),
 		failures: map[string]prometheus.Counter{},
 		unrecorded: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "hydrallm_ingress_unrecorded_decisions_total", Help: "Decisions about configured models whose log fact was not stored.",
@@ -83,7 +85,7 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hydrallm_ingress_in_flight", Help: "Requests that await their answer or its end.",
 	}, func() float64 { return float64(inFlight()) })
-	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, m.unrecorded, requests, failures, gauge} {
+	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, m.unrecorded, requests, failures, gauge, m.clients.requests, m.clients.tokens} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the ingress: %w", err)
 		}

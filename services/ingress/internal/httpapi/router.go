@@ -122,6 +122,7 @@ func (a *API) v1(x *exchange, path string) error {
 		return f
 	}
 	x.principal, x.key = who.Principal, who.Key
+	x.showLimits()
 	if op == nil {
 		return x.unknown(path)
 	}

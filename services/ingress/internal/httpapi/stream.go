@@ -10,6 +10,7 @@ import (
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/trace"
 
+	"hydrallm/services/ingress/internal/clientkey"
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/surface"
 )
@@ -18,6 +19,7 @@ import (
 type stream struct {
 	api    *API
 	pend   *pending.Request
+	pass   *clientkey.Pass
 	span   trace.Span
 	errors surface.Errors
 	status int
@@ -34,7 +36,7 @@ type stream struct {
 
 func (a *API) newStream(x *exchange, pend *pending.Request, span trace.Span) *stream {
 	return &stream{
-		api: a, pend: pend, span: span, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()},
+		api: a, pend: pend, pass: x.pass, span: span, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()},
 	}
 }
 
@@ -171,6 +173,7 @@ func (s *stream) Close() error {
 	}
 	s.closed = true
 	s.api.Pending.Remove(s.pend)
+	s.api.settled(s.pass, s.pend.End())
 	s.api.Metrics.sent.Add(float64(s.taken))
 	endSpan(s.span, s.status)
 	return nil

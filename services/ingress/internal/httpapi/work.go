@@ -36,6 +36,10 @@ func (a *API) work(x *exchange, op *operation) error {
 		return err
 	}
 	req.Principal, x.model = x.principal, req.Model
+	if f := x.admit(req); f != nil {
+		upload.Release(body)
+		return f
+	}
 	ctx, span := a.startSpan(x, op, req)
 	streaming := false
 	if req.Background {
@@ -44,7 +48,9 @@ func (a *API) work(x *exchange, op *operation) error {
 				endSpan(span, x.Response.StatusCode())
 			}
 		}()
-		streaming, err = a.background(ctx, x, req, body, span)
+		if streaming, err = a.background(ctx, x, req, body, span); err != nil {
+			a.settled(x.pass, notMade)
+		}
 		return err
 	}
 	pend := a.Pending.Add(x.rid, x.client(), req.StartBy)
@@ -54,10 +60,12 @@ func (a *API) work(x *exchange, op *operation) error {
 	defer func() {
 		if !streaming {
 			a.Pending.Remove(pend)
+			a.settled(x.pass, pend.End())
 			endSpan(span, x.Response.StatusCode())
 		}
 	}()
 	if err := a.publish(ctx, pend, req, body); err != nil {
+		a.settled(x.pass, notMade)
 		return err
 	}
 	upload.Release(body)
@@ -67,6 +75,9 @@ func (a *API) work(x *exchange, op *operation) error {
 	streaming, err = a.answer(x, pend, req.ReceivedAt, span)
 	return err
 }
+
+// notMade is the end of a request that the pipeline did not take.
+var notMade = contract.End{Outcome: contract.OutcomeError}
 
 // envelope checks the body and describes the request to the pipeline.
 func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Request, error) {

@@ -39,6 +39,7 @@ type Request struct {
 	queue   [][]byte
 	queued  int
 	ended   bool
+	end     contract.End // when ended
 	err     error
 	failed  func() // called when err is set; may be nil
 	ping    bool   // the client should get a sign of life
@@ -130,6 +131,13 @@ func (r *Request) Ready() bool {
 	return len(r.queue) > 0 || r.ended || r.err != nil
 }
 
+// End tells how the answer ended, and what the request used. It is empty when no end has come.
+func (r *Request) End() contract.End {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.end
+}
+
 // SendPings makes Next ask for signs of life while the answer is silent.
 func (r *Request) SendPings() {
 	r.mu.Lock()
@@ -185,10 +193,12 @@ func (r *Request) accept(f contract.Frame) error {
 	case f.Kind == contract.FrameData && r.head != nil:
 		return r.enqueue(f.Payload)
 	case f.Kind == contract.FrameEnd && r.head != nil:
-		if end, err := contract.ParseEnd(f.Payload); err != nil || end.Outcome == contract.OutcomeBroken {
+		end, err := contract.ParseEnd(f.Payload)
+		if err != nil || end.Outcome == contract.OutcomeBroken {
+			r.end = end
 			return ErrBroken
 		}
-		r.ended = true
+		r.ended, r.end = true, end
 	default:
 		return ErrMalformed
 	}

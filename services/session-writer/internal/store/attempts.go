@@ -134,7 +134,7 @@ func newAttemptRow(u *contract.RequestRecord, i int, now time.Time) attemptRow {
 }
 
 // recordAttempts stores calls, and adds to the sums what is new of those that have ended.
-func recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptRow, sums daySums) error {
+func recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptRow, sums usageSums) error {
 	args := make([]any, 0, len(rows)*attemptColumns)
 	for i := range rows {
 		r := &rows[i]

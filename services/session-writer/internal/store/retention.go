@@ -81,6 +81,9 @@ func (s *Store) Prune(ctx context.Context, r Retention, now time.Time) (Pruned, 
 	if p.Daily, err = s.pruneDays(ctx, r.Daily, now); err != nil {
 		return p, fmt.Errorf("pruning daily sums: %w", err)
 	}
+	if _, err = s.pruneSteps(ctx, pruneClients, pruneStep, slotOf(now.Add(-clientsKept))); err != nil {
+		return p, fmt.Errorf("pruning the usage of clients: %w", err)
+	}
 	if p.Responses, err = s.pruneSteps(ctx, pruneResponses, Time{now}, pruneStep); err != nil {
 		return p, fmt.Errorf("pruning responses: %w", err)
 	}

@@ -36,7 +36,7 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord)
 	}
 	fresh := 0
 	err = s.inTx(ctx, func(tx *sqlx.Tx) error {
-		sums := daySums{}
+		sums := usageSums{daySums{}, clientSums{}}
 		for chunk := range slices.Chunk(calls, rowsPerStatement) {
 			if err := recordAttempts(ctx, tx, chunk, sums); err != nil {
 				return err
@@ -55,7 +55,10 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord)
 		if err := loseAttempts(ctx, tx, rows); err != nil {
 			return err
 		}
-		return addDaily(ctx, tx, sums)
+		if err := addDaily(ctx, tx, sums.days); err != nil {
+			return err
+		}
+		return addClients(ctx, tx, sums.clients)
 	})
 	if err != nil {
 		return 0, fmt.Errorf("recording usage: %w", rejection(err))
@@ -67,6 +70,24 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord)
 		}
 	}
 	return len(usage) - over + fresh, nil
+}
+
+// usageSums are what a transaction adds to sums.
+type usageSums struct {
+	days    daySums
+	clients clientSums
+}
+
+func (s usageSums) addRequest(r *usageRow) {
+	s.days.addRequest(r)
+	s.clients.add(r.Principal, r.at, max(r.Total, r.Prompt+r.Completion), 0)
+}
+
+func (s usageSums) addAttempt(a *attemptRow) {
+	s.days.addAttempt(a)
+	if a.CostNanos != nil {
+		s.clients.add(a.principal, a.at, 0, *a.CostNanos)
+	}
 }
 
 // usageRow is the fact of a request that is over, in the form of the table.
