@@ -2,6 +2,7 @@ package enrich
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -87,13 +88,20 @@ func (e *Enricher) collect(ctx context.Context, r *contract.Request, q question)
 		auto = *r.Web.Auto
 	}
 	pages, visits = fetchAll(ctx, e.web, urls(q.text, r.Web.Fetch, auto), q.query)
-	if len(pages) > 0 || q.query == "" {
+	if len(pages) > 0 {
 		return pages, visits
 	}
-	if wanted := r.Web.Search || auto && e.judge(ctx, r, q); !wanted {
-		return pages, visits
+	query := q.query
+	switch {
+	case r.Web.Search:
+		query = cmp.Or(query, inOneLine(q.plain)) // nothing but addresses is asked for: something may be known of them
+	case !auto || query == "" || !e.judge(ctx, r, q):
+		return nil, visits
 	}
-	found, more := e.search(ctx, q.query)
+	if query == "" {
+		return nil, visits
+	}
+	found, more := e.search(ctx, query)
 	return found, append(visits, more...)
 }
 

@@ -133,6 +133,7 @@ func TestTriggers(t *testing.T) {
 		"parts of text":                       {body: `{"messages":[{"role":"user","content":[{"type":"text","text":"what does"},{"type":"text","text":"` + a + ` say"}]}]}`, read: []string{a}, has: "text of a"},
 		"a prompt":                            {body: `{"prompt":"what does ` + a + ` say"}`, read: []string{a}, has: "text of a"},
 		"an internal result":                  {body: user("inner"), web: contract.Web{Search: true}, queries: []string{"inner"}, read: []string{a}, has: "text of a"},
+		"a search for an address alone":       {body: user("http://c.example/lamps"), web: contract.Web{Search: true}, read: []string{"http://c.example/lamps", a}, queries: []string{"http://c.example/lamps"}, has: "text of a"},
 		"no results":                          {body: user("void"), web: contract.Web{Search: true}, queries: []string{"void"}},
 		"no engine":                           {body: user("other"), web: contract.Web{Search: true}, queries: []string{"other"}},
 		"not JSON":                            {body: `{"messages":`, web: contract.Web{Search: true}},
@@ -143,7 +144,7 @@ func TestTriggers(t *testing.T) {
 			s := &site{
 				pages: map[string]string{a: "text of a", b: "text of b"},
 				results: map[string][]search.Result{
-					"lamps": results, "search this": results, "void": nil,
+					"lamps": results, "search this": results, "http://c.example/lamps": results, "void": nil,
 					"inner": {{URL: "http://inside/"}, {URL: a}},
 				},
 			}

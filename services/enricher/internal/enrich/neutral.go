@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // removed stands where something was that could pass for the gateway's words or for an order. It is shorter than anything that it stands for, so that a
@@ -13,7 +15,7 @@ const removed = "[-]"
 // neutral makes text from the web harmless (R-282): what looks like a delimiter, of ours or of a model's template, and sentences that give orders to
 // models. The facts around them stay. What it misses is still marked as untrusted.
 func neutral(text string) string {
-	text = strings.Map(visible, text)
+	text = visible(text)
 	for _, pattern := range lookAlikes {
 		text = pattern.ReplaceAllString(text, removed)
 	}
@@ -27,18 +29,46 @@ func neutral(text string) string {
 // oneLine makes a title or an address harmless.
 func oneLine(text string) string { return strings.Join(strings.Fields(neutral(text)), " ") }
 
-// visible drops characters that nobody sees, which hide words from those who look for them, and gives full-width letters and brackets as others.
-func visible(r rune) rune {
+// visible gives a text as a reader sees it, which is what patterns are for: without characters that show nothing or only strike through others, and with letters
+// of other widths and styles as usual ones.
+func visible(text string) string {
+	before := rune(0)
+	return strings.Map(func(r rune) rune {
+		if hidden(r, before) {
+			return -1
+		}
+		before = usual(r)
+		return before
+	}, text)
+}
+
+// unseen are letters and marks that show nothing, or a stroke through what is before them.
+var unseen = &unicode.RangeTable{R16: []unicode.Range16{
+	{0x0334, 0x0338, 1}, {0x034F, 0x034F, 1}, {0x115F, 0x1160, 1}, {0x17B4, 0x17B5, 1}, {0x180B, 0x180F, 1}, {0x20D2, 0x20D3, 1}, {0x20E5, 0x20E6, 1}, {0x2800, 0x2800, 1},
+	{0x3164, 0x3164, 1}, {0xFE00, 0xFE0E, 1}, {0xFFA0, 0xFFA0, 1}, {0xFFFD, 0xFFFD, 1},
+}, R32: []unicode.Range32{{0xE0000, 0xE0FFF, 1}}}
+
+// hidden says whether a reader does not see r behind another character. What joins emoji, or makes one of a sign, has its place behind these alone.
+func hidden(r, before rune) bool {
+	switch r {
+	case '\n', '\t':
+		return false
+	case 0x200D, 0xFE0F:
+		return before != 0x200D && before != 0xFE0F && before != 0x20E3 && !unicode.In(before, unicode.So, unicode.Sk, unicode.Sm, unicode.Po, unicode.Nd)
+	}
+	return unicode.In(r, unicode.Cf, unicode.Cc, unseen)
+}
+
+// usual gives letters, digits and brackets of another width, and letters of mathematics and in circles, as others.
+func usual(r rune) rune {
 	const fullWidth = 0xFEE0 // between the forms of a character
 	switch {
-	case r == '\n' || r == '\t':
-		return r
-	case r == 0x200D: // joins emoji
-		return r
-	case unicode.Is(unicode.Cf, r), unicode.IsControl(r), r >= 0xE0000 && r <= 0xE0FFF, r == unicode.ReplacementChar:
-		return -1
-	case r >= 'Ａ' && r <= 'Ｚ', r >= 'ａ' && r <= 'ｚ', r == '＜', r == '＞', r == '｜', r == '［', r == '］', r == '／':
+	case r >= '０' && r <= '９', r >= 'Ａ' && r <= 'Ｚ', r >= 'ａ' && r <= 'ｚ', strings.ContainsRune("＜＞｜［］／＿＃", r):
 		return r - fullWidth
+	case r >= 0x1D400 && r <= 0x1D7FF, r >= 0x24B6 && r <= 0x24E9, r >= 0x1F130 && r <= 0x1F149:
+		if plain := norm.NFKC.String(string(r)); len(plain) == 1 {
+			return rune(plain[0])
+		}
 	}
 	return r
 }
@@ -51,21 +81,25 @@ func patterns(list ...string) []*regexp.Regexp {
 	return out
 }
 
+// joint is between the words of a mark, as Markdown may write it too.
+const joint = `[\s_\\-]{1,3}`
+
 // lookAlikes are delimiters of this gateway and of the templates of models.
 var lookAlikes = patterns(
-	`<\|[^|<>\n]{0,60}\|?>`,
-	`</?\s*(?:web_context|system|assistant|developer|human|user|tool|tool_calls?|tool_results?|tool_use|function_calls?|function_results?|invoke|instructions?|prompt|`+
+	`<\\?\|[^|<>\n]{0,60}\|?>`,
+	`</?\s*(?:system|assistant|developer|human|user|tool|tool_calls?|tool_results?|tool_use|function_calls?|function_results?|invoke|instructions?|prompt|`+
 		`system[-_]reminder|environment_details|think|thinking|untrusted[a-z_-]*|start_of_turn|end_of_turn|bos|eos|s)(?:[\s/:][^<>\n]{0,120})?>`,
+	`[<〈‹⟨《«]?\s?\\?/?\s?\bweb`+joint+`context\b(?:[\s/:][^<>\n]{0,120}>|\s?[>〉›⟩》»])?`,
 	`<<\s*/?\s*sys\s*>>`,
 	`<<<[^<>\n]{0,80}>>>`,
-	`\[\s*/?\s*(?:system[ _]context|system|inst|sys|assistant|available_tools|tool_calls|tool_results|(?:source|출처)\s*\d+)\s*\]`,
-	`\[\s*published_date\b[^\]\n]{0,60}\]`,
+	`\\?[\[【〔]\s*/?\s*(?:system(?:`+joint+`context)?|inst|sys|assistant|available`+joint+`tools|tool`+joint+`calls|tool`+joint+`results|(?:source|출처)\s*[#:№]?\s*\d+)\s*\\?[\]】〕]`,
+	`\\?[\[【〔]\s*published`+joint+`date\b[^\]】〕\n]{0,60}[\]】〕]`,
 	`(?m)^[ \t]*#{1,6}[ \t]*(?:system|assistant|human|developer|instruction|response)s?(?:[ \t]+(?:prompt|message))?[ \t]*:`,
 	`(?:begin|end|start)[ _-]{1,3}(?:of[ _-]{1,3})?(?:untrusted|web[ _-]context|system[ _-]prompt)[^\n]{0,40}`,
 )
 
 // roleLabel is what a template has before the words of somebody. Its word may be a fact, such as what a computer runs.
-var roleLabel = regexp.MustCompile(`(?im)^([ \t>*_]*(?:system|assistant|human|developer)[*_ \t]*)[:：]`)
+var roleLabel = regexp.MustCompile(`(?im)^([ \t>*_#<!("'{\[-]*(?:system|assistant|human|developer|시스템|어시스턴트)[*_ \t]*)[:：]`)
 
 const (
 	gap  = "[\\s*_>~`\"',-]{1,12}"               // between two words of a sentence, whatever emphasis there is
@@ -92,8 +126,12 @@ var orders = patterns(
 	`\b(?:attention|note|message|dear|hey|to|if`+gap+`you`+gap+`are)`+gap+few+`(?:ai|llms?|language`+gap+`models?|chatbots?|ai`+gap+`assistants?|ai`+gap+`agents?)[ \t]*[:：,]`+rest,
 	`\bas`+gap+`an?`+gap+`(?:ai|llm|language`+gap+`model|assistant|chatbot)`+gap+few+`(?:you)`+gap+`(?:must|should|will|have`+gap+`to|need`+gap+`to|are`+gap+`to)\b`+rest,
 	`\byour`+gap+`(?:new|real|only|actual|true)`+gap+`(?:task|instructions?|goal|role|purpose|mission|objective|job)`+gap+`(?:is|are)\b`+rest,
+	`\b(?:ignore|disregard|forget)`+gap+few+`(?:text|content|everything|words|page)`+gap+few+`(?:above|before|below|previous|prior)\b`+rest,
+	`\b(?:respond|reply|answer|output|say)`+gap+`(?:only|nothing`+gap+`but|exactly)`+gap+few+`(?:with|word|words|phrase|text|the|this)\b`+rest,
+	`\b(?:new|updated|real|actual)`+gap+`(?:system`+gap+`)?rules?[ \t]*[:：]`+rest,
 	// Korean
-	`(?:이전|앞선|앞의|위의|위|지금까지의?|기존|모든|시스템|원래)[^.!?\n]{0,24}(?:지시|지침|명령|프롬프트|규칙|설정|대화)[^.!?\n]{0,12}(?:무시|잊어|잊고|따르지|버리|삭제|어기)`+rest,
+	`(?:비밀번호|API ?키|인증 ?정보|자격 ?증명)[^.!?\n]{0,16}(?:출력|공개|유출|보내|전송|알려 ?줘|말해)`+rest,
+	`(?:이전|앞선|앞의|위의|위|지금까지의?|기존|모든|시스템|원래)[^.!?\n]{0,24}(?:지시|지침|명령|프롬프트|규칙|설정|대화|내용|메시지)[^.!?\n]{0,12}(?:무시|잊어|잊고|따르지|버리|삭제|어기)`+rest,
 	`(?:시스템|숨겨진|내부|비밀|초기)\s*(?:프롬프트|지시|지침|명령)[^.!?\n]{0,24}(?:공개|출력|보여|알려|말해|유출|드러|반복)`+rest,
 	`(?:너는|넌|당신은|귀하는)\s*(?:이제부터|지금부터|이제|앞으로)`+rest,
 	`(?:이제부터|지금부터|앞으로)\s*(?:너는|넌|당신은|귀하는|모든 (?:답변|대답))`+rest,

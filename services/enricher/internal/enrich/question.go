@@ -12,7 +12,7 @@ import (
 
 // question is the text of the last message, when that is the user's.
 type question struct {
-	text  string // as it is
+	text  string // as it is, or its ends if it is long
 	plain string // without what agents add to the words of their user
 	query string // for engines, and for choosing passages
 }
@@ -34,11 +34,14 @@ func questionOf(r *contract.Request, body []byte) (q question, ok bool) {
 	if !rawjson.Is(rawjson.Get(list[begin].Body, "role"), "user") || !rawjson.Is(rawjson.Get(list[last].Body, "role"), "user") {
 		return q, false
 	}
-	q.text = textOf(rawjson.Get(list[last].Body, "content"))
+	q.text = ends(textOf(rawjson.Get(list[last].Body, "content")))
 	q.plain = withoutBoilerplate(q.text)
-	q.query = cut(strings.Join(strings.Fields(address.ReplaceAllString(q.plain, " ")), " "), maxQuery)
+	q.query = inOneLine(address.ReplaceAllString(q.plain, " "))
 	return q, true
 }
+
+// inOneLine makes a query of a text.
+func inOneLine(text string) string { return cut(strings.Join(strings.Fields(text), " "), maxQuery) }
 
 // textOf gives the text of a content: a string, a part, or an array of them.
 func textOf(content []byte) string {
@@ -58,6 +61,17 @@ func textOf(content []byte) string {
 		}
 	}
 	return strings.Join(texts, "\n")
+}
+
+// maxEnd is how much is looked at of either end of a long text, in bytes: whoever pastes a document asks before or behind it.
+const maxEnd = 64 << 10
+
+// ends gives a text, or the two ends of a long one.
+func ends(text string) string {
+	if len(text) <= 2*maxEnd {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxEnd], "") + "\n" + strings.ToValidUTF8(text[len(text)-maxEnd:], "")
 }
 
 // cut gives the beginning of a text, of at most so many characters, and whole words if there are any.
