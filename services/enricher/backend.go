@@ -50,12 +50,11 @@ func startBackend(ctx context.Context, b *bus.Bus, cfg *config.Web, version stri
 		renderer = r.pool
 	}
 	own := &enrich.InProcess{
-		Reader:   reader.New(fetch.New(g, fetch.Config{}), renderer, extract.Extract, reader.Use(cfg.Browser), log),
-		Searcher: search.New(*cfg, r.engines, log),
-		Allowed: func(url string) bool {
+		Reader: reader.New(fetch.New(g, fetch.Config{}), renderer, extract.Extract, reader.Use(cfg.Browser), log),
+		Searcher: search.New(*cfg, r.engines, func(url string) bool {
 			_, err := g.Parse(url)
 			return err == nil
-		},
+		}, log),
 	}
 	var web enrich.Web = own
 	if cfg.Backend == "mcp" {

@@ -87,7 +87,7 @@ func enricherOf(s *site, edit func(*Config)) *Enricher {
 	if edit != nil {
 		edit(&cfg)
 	}
-	web := &InProcess{Reader: s, Searcher: s, Allowed: func(url string) bool { return !strings.Contains(url, "inside") }}
+	web := &InProcess{Reader: s, Searcher: s}
 	return New(cfg, web, words{"search", "검색"}, slog.New(slog.DiscardHandler))
 }
 
@@ -132,7 +132,6 @@ func TestTriggers(t *testing.T) {
 		"a picture, and a search for nothing": {body: `{"messages":[{"role":"user","content":[{"type":"image_url","image_url":{"url":"data:,"}}]}]}`, web: contract.Web{Search: true}},
 		"parts of text":                       {body: `{"messages":[{"role":"user","content":[{"type":"text","text":"what does"},{"type":"text","text":"` + a + ` say"}]}]}`, read: []string{a}, has: "text of a"},
 		"a prompt":                            {body: `{"prompt":"what does ` + a + ` say"}`, read: []string{a}, has: "text of a"},
-		"an internal result":                  {body: user("inner"), web: contract.Web{Search: true}, queries: []string{"inner"}, read: []string{a}, has: "text of a"},
 		"a search for an address alone":       {body: user("http://c.example/lamps"), web: contract.Web{Search: true}, read: []string{"http://c.example/lamps", a}, queries: []string{"http://c.example/lamps"}, has: "text of a"},
 		"no results":                          {body: user("void"), web: contract.Web{Search: true}, queries: []string{"void"}},
 		"no engine":                           {body: user("other"), web: contract.Web{Search: true}, queries: []string{"other"}},
@@ -145,7 +144,6 @@ func TestTriggers(t *testing.T) {
 				pages: map[string]string{a: "text of a", b: "text of b"},
 				results: map[string][]search.Result{
 					"lamps": results, "search this": results, "http://c.example/lamps": results, "void": nil,
-					"inner": {{URL: "http://inside/"}, {URL: a}},
 				},
 			}
 			e := enricherOf(s, func(c *Config) { c.Web.Enabled = !tt.disabled })
@@ -245,10 +243,10 @@ func TestPanicOfTheStage(t *testing.T) {
 func TestVisitsOfASearch(t *testing.T) {
 	t.Parallel()
 	const a, b = "http://a.example/", "http://b.example/"
-	s := &site{pages: map[string]string{a: "text of a"}, results: map[string][]search.Result{"search x": {{URL: a}, {URL: "http://inside/"}, {URL: b}, {URL: a + "2"}, {URL: a + "3"}}}}
+	s := &site{pages: map[string]string{a: "text of a"}, results: map[string][]search.Result{"search x": {{URL: a}, {URL: b}, {URL: a + "2"}, {URL: a + "3"}}}}
 	seen := enricherOf(s, nil).Enrich(t.Context(), &contract.Request{}, []byte(user("search x"))).Visits
 	require.Len(t, seen, 1+readResults)
-	require.Equal(t, [...]any{contract.VisitSearch, "search x", contract.VisitSuccess, 5}, [...]any{seen[0].Kind, seen[0].Query, seen[0].Status, seen[0].Results})
+	require.Equal(t, [...]any{contract.VisitSearch, "search x", contract.VisitSuccess, 4}, [...]any{seen[0].Kind, seen[0].Query, seen[0].Status, seen[0].Results})
 	require.Equal(t, [...]any{contract.VisitFetch, a, contract.VisitSuccess, "text of a"}, [...]any{seen[1].Kind, seen[1].URL, seen[1].Status, seen[1].Content})
 	require.Equal(t, [...]any{contract.VisitFetch, b, contract.VisitFailed}, [...]any{seen[2].Kind, seen[2].URL, seen[2].Status})
 	require.Equal(t, a+"2", seen[3].URL)
@@ -268,7 +266,7 @@ func TestByServer(t *testing.T) {
 	t.Parallel()
 	const a = "http://a.example/"
 	own := &site{pages: map[string]string{a: "own text"}, results: map[string][]search.Result{"q": {{URL: a}}}}
-	fallback := &InProcess{Reader: own, Searcher: own, Allowed: func(string) bool { return true }}
+	fallback := &InProcess{Reader: own, Searcher: own}
 	broken := errors.New("no connection")
 	for _, tt := range []struct {
 		server   server
@@ -278,6 +276,7 @@ func TestByServer(t *testing.T) {
 	}{
 		{server{text: "its text"}, fallback, "its text", "its text"},
 		{server{}, fallback, "", ""},
+		{server{err: broken}, nil, "", ""},
 		{server{err: broken}, fallback, "own text", "own text"},
 		{server{err: broken}, nil, "", ""},
 		{server{err: fmt.Errorf("fetching: %w", guard.ErrBlocked)}, fallback, "", "own text"},
@@ -297,6 +296,21 @@ func TestByServer(t *testing.T) {
 			text = found.Pages[0].Text
 		}
 		require.Equal(t, tt.found, text)
+	}
+}
+
+// R-253: what only says that nothing was found is no text, for a prompt as little as for the cache.
+func TestAServerThatFoundNothing(t *testing.T) {
+	t.Parallel()
+	for text, nothing := range map[string]bool{
+		"Nothing was found.": true, "No results found for \"green lamps\".": true, " **no search results** ": true, "0 results": true, "검색 결과가 없습니다.": true, "결과 없음": true,
+		"No relevant pages were found": true,
+		"3 results":                    false, "No results were found in the study, which has 40 pages.\n\nIts authors say more.": false, "The search found nothing new": false,
+		"Nothing was found. " + strings.Repeat("But there is more to tell. ", 20): false,
+	} {
+		found, err := (&ByServer{Server: server{text: text}}).Search(t.Context(), "q")
+		require.NoError(t, err)
+		require.Equal(t, nothing, found.Results == 0 && len(found.Pages) == 0, text)
 	}
 }
 

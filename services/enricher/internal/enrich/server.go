@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"regexp"
 	"strings"
 
 	"hydrallm/services/enricher/internal/guard"
@@ -22,6 +23,10 @@ type ByServer struct {
 	Fallback Web // does the work when the server fails (R-262); nil = nobody does
 	Log      *slog.Logger
 }
+
+// nothing is how servers say in a sentence that a search has no results.
+var nothing = regexp.MustCompile(`(?i)^[\s*_#]*(?:(?:no|zero|0) (?:(?:search|web|relevant|matching) )*(?:results?|pages?|matches|documents?|hits)|nothing (?:was )?found|(?:검색 ?)?결과(?:가|를)? ?(?:없|찾을 수 없))` +
+	`[^\n]{0,160}\s*$`)
 
 var errEmpty = errors.New("the server found no text")
 
@@ -44,7 +49,7 @@ func (w *ByServer) Fetch(ctx context.Context, url, query string) (Page, error) {
 func (w *ByServer) Search(ctx context.Context, query string) (Findings, error) {
 	text, err := w.Server.SearchAndFetch(ctx, query)
 	switch {
-	case err == nil && strings.TrimSpace(text) == "":
+	case err == nil && (strings.TrimSpace(text) == "" || nothing.MatchString(text)):
 		return Findings{}, nil
 	case err == nil:
 		return Findings{Results: 1, Pages: []Page{{Document: page.Document{Text: text}}}}, nil

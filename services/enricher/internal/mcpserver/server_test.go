@@ -96,8 +96,7 @@ func newWorld(t *testing.T) *world {
 	w.tools = Tools{
 		Web: &enrich.InProcess{
 			Reader:   reader.New(fetch.New(g, fetch.Config{}), nil, extract.Extract, reader.Never, quiet),
-			Searcher: search.New(config.Web{Search: []string{"searxng"}, SearxNGURL: engines.URL}, client, quiet),
-			Allowed:  func(string) bool { return true },
+			Searcher: search.New(config.Web{Search: []string{"searxng"}, SearxNGURL: engines.URL}, client, func(string) bool { return true }, quiet),
 		},
 		MaxChars: 6000, Deadline: await.Limit,
 	}

@@ -9,7 +9,7 @@ import (
 
 // When an engine rests. An engine that takes the gateway for a bot does so for about an hour, and asking it again makes it longer.
 const (
-	enough        = 4 // strikes in a row; a failure is one, a challenge two
+	enough        = 8 // strikes in a row; a failure is one, a challenge two
 	failureRest   = 30 * time.Second
 	challengeRest = 10 * time.Minute
 )

@@ -1,5 +1,5 @@
-// Package search asks search engines for pages, one after the other until one has results. It reads no page that it finds: whoever
-// does checks the addresses.
+// Package search asks search engines for pages, one after the other until one has results. It reads no page that it finds:
+// whoever does checks the addresses for good.
 package search
 
 import (
@@ -27,7 +27,7 @@ var ErrEmpty = errors.New("the query is empty")
 // Result is one page that an engine names.
 type Result struct {
 	Title   string // one line; may be empty
-	URL     string // absolute, http or https; not checked against internal addresses
+	URL     string // absolute, http or https; allowed as far as it tells itself
 	Snippet string // one line; may be empty
 }
 
@@ -51,6 +51,7 @@ type engine interface {
 type Chain struct {
 	members []*member
 	client  Doer
+	allowed func(url string) bool
 	log     *slog.Logger
 }
 
@@ -62,12 +63,13 @@ type member struct {
 }
 
 // New makes a chain of the engines that web.Search names; what is not known or has no address is left out. doer sends the requests; nil means
-// Client(). Why an engine was passed over is logged with log.
-func New(web config.Web, doer Doer, log *slog.Logger) *Chain {
+// Client(). allowed says whether the address of a result may be read, as far as it tells itself: others are no results, so that who has nothing else leads to
+// the next engine. Why an engine was passed over is logged with log.
+func New(web config.Web, doer Doer, allowed func(url string) bool, log *slog.Logger) *Chain {
 	if doer == nil {
 		doer = Client()
 	}
-	c := &Chain{client: doer, log: log}
+	c := &Chain{client: doer, allowed: allowed, log: log}
 	for _, name := range web.Search {
 		if e := named(name, web); e != nil {
 			c.members = append(c.members, &member{engine: e, name: name})
@@ -165,5 +167,7 @@ func (c *Chain) ask(ctx context.Context, m *member, q query, left int) ([]Result
 	if err != nil {
 		return nil, err
 	}
-	return tidy(found, func(u *url.URL) bool { return u.Host == r.URL.Host || m.own(strings.ToLower(u.Hostname())) }), nil
+	return tidy(found, func(u *url.URL) bool {
+		return u.Host == r.URL.Host || m.own(strings.ToLower(u.Hostname())) || !c.allowed(u.String())
+	}), nil
 }

@@ -78,8 +78,10 @@ const (
 )
 
 func chain(e *engines, names ...string) *Chain {
-	return New(web(names...), e, slog.New(slog.DiscardHandler))
+	return New(web(names...), e, outside, slog.New(slog.DiscardHandler))
 }
+
+func outside(url string) bool { return !strings.Contains(url, "inside") }
 
 // R-258: tried in order; an error, a challenge or no result leads to the next, and who has results is the last.
 func TestChain(t *testing.T) {
@@ -95,8 +97,11 @@ func TestChain(t *testing.T) {
 		"a challenge with status 200": {reply{body: duckBlocked}, reply{body: bingPage}, reply{}, []string{duckHost, bingHost}, "https://b.example/two", nil},
 		"the first has none":          {reply{body: duckNone}, reply{body: bingPage}, reply{}, []string{duckHost, bingHost}, "https://b.example/two", nil},
 		"the first is not reached":    {reply{err: errors.New("no route")}, reply{body: bingPage}, reply{}, []string{duckHost, bingHost}, "https://b.example/two", nil},
-		"two fail":                    {reply{status: 403}, reply{status: 500}, reply{body: searxPage}, []string{duckHost, bingHost, "searx"}, "https://c.example/three", nil},
-		"none knows anything":         {reply{body: duckNone}, reply{status: 500}, reply{body: `{"results":[]}`}, []string{duckHost, bingHost, "searx"}, "", nil},
+		"the first has internal pages": {
+			reply{body: strings.ReplaceAll(duckPage, "a.example", "inside.example")}, reply{body: bingPage}, reply{}, []string{duckHost, bingHost}, "https://b.example/two", nil,
+		},
+		"two fail":            {reply{status: 403}, reply{status: 500}, reply{body: searxPage}, []string{duckHost, bingHost, "searx"}, "https://c.example/three", nil},
+		"none knows anything": {reply{body: duckNone}, reply{status: 500}, reply{body: `{"results":[]}`}, []string{duckHost, bingHost, "searx"}, "", nil},
 		"all fail": {
 			reply{status: 202, body: duckBlocked},
 			reply{body: "<p>hello"},
@@ -134,7 +139,7 @@ func TestChain(t *testing.T) {
 
 func TestChainWithoutEngines(t *testing.T) {
 	t.Parallel()
-	_, err := New(config.Web{Search: []string{"unknown", "searxng", "openserp"}}, nil, slog.New(slog.DiscardHandler)).Search(t.Context(), "lamp")
+	_, err := New(config.Web{Search: []string{"unknown", "searxng", "openserp"}}, nil, outside, slog.New(slog.DiscardHandler)).Search(t.Context(), "lamp")
 	require.ErrorContains(t, err, "there is no search engine")
 	_, err = chain(&engines{}, "bing").Search(t.Context(), " \n\t")
 	require.ErrorIs(t, err, ErrEmpty)
@@ -190,8 +195,8 @@ func TestRest(t *testing.T) {
 		rest  time.Duration
 		words string
 	}{
-		"challenges": {reply{status: 202, body: duckBlocked}, 2, challengeRest, "it rests for 10m0s: it takes the gateway for a bot"},
-		"failures":   {reply{status: 500}, 4, failureRest, "it rests for 30s: it answered with status 500"},
+		"challenges": {reply{status: 202, body: duckBlocked}, 4, challengeRest, "it rests for 10m0s: it takes the gateway for a bot"},
+		"failures":   {reply{status: 500}, 8, failureRest, "it rests for 30s: it answered with status 500"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -288,7 +293,7 @@ func TestClient(t *testing.T) {
 	client := Client()
 	defer client.CloseIdleConnections()
 	search := func(web config.Web) ([]Result, error) {
-		return New(web, client, slog.New(slog.DiscardHandler)).Search(t.Context(), "lamp")
+		return New(web, client, outside, slog.New(slog.DiscardHandler)).Search(t.Context(), "lamp")
 	}
 	for path, words := range map[string]string{"": "", "/": "", "/old": "", "/away": "status 302", "/loop": "status 302"} {
 		found, err := search(config.Web{Search: []string{"searxng"}, SearxNGURL: server.URL + path})

@@ -13,13 +13,13 @@ const (
 	maxURL     = 2048 // bytes
 )
 
-// tidy gives the results that can be read: web addresses that are not the engine's own, each once, with texts of one line.
-func tidy(found []Result, own func(*url.URL) bool) []Result {
+// tidy gives the results that can be read: web addresses that are not unwanted, each once, with texts of one line.
+func tidy(found []Result, unwanted func(*url.URL) bool) []Result {
 	var kept []Result
 	seen := map[string]bool{}
 	for _, r := range found {
 		u, err := url.Parse(strings.TrimSpace(r.URL))
-		if err != nil || len(r.URL) > maxURL || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || own(u) {
+		if err != nil || len(r.URL) > maxURL || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || unwanted(u) {
 			continue
 		}
 		u.Host = strings.ToLower(u.Host)
