@@ -14,6 +14,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"hydrallm/services/ingress"
+	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/natstest"
@@ -213,4 +214,24 @@ func TestExpiry(t *testing.T) {
 	requireError(t, g.chat(chatBody, k.header()...), http.StatusUnauthorized)
 	require.Equal(t, http.StatusOK, patch(`{"expires_at":null}`).StatusCode)
 	require.Equal(t, http.StatusOK, g.chat(chatBody, k.header()...).StatusCode)
+}
+
+// R-779: what was used is shown with the name that the key has now; text that only looks like it stays as it is.
+func TestNamesOfClients(t *testing.T) {
+	t.Parallel()
+	g, _ := two(t, nil)
+	k := g.makeKey(`a "quoted" name`)
+	lookalike := `"text":"\"principal\":\"` + k.ID + `\""`
+	stats := `{"clients":[{"principal":"` + k.ID + `","total":1.0},{"principal":"anonymous"},{"principal":"ck_unknown"}],` + lookalike + `}`
+	questions := serve(t, g, query.SessionWriter, map[string]string{"stats": stats, "logs": "[]", "calls": `[{"principal":"` + k.ID + `"}]`})
+	shown := func(path string) string {
+		a := g.do(http.MethodGet, "/v1/admin/"+path, nil, "X-Admin-Key", adminKey)
+		<-questions
+		require.True(t, json.Valid([]byte(a.body)), a.body)
+		return a.body
+	}
+	name := `,"client_name":"a \"quoted\" name"`
+	require.Equal(t, strings.Replace(stats, `","total"`, `"`+name+`,"total"`, 1), shown("stats"))
+	require.Equal(t, `[{"principal":"`+k.ID+`"`+name+`}]`, shown("calls"))
+	require.Equal(t, `a "quoted" name`, gjson.Get(shown("dashboard"), "clients.0.client_name").String())
 }

@@ -17,3 +17,14 @@ type ClientUsage struct {
 	CostNanos int64 `db:"cost_nanos" json:"cost_nanos"` // billionths, of calls with a known price
 	LastUsed  Time  `db:"last_used" json:"last_used"`   // zero = not for weeks
 }
+
+// ClientTotal sums the requests of one client, as ProviderUsage does those of a provider.
+type ClientTotal struct {
+	Principal  string   `db:"principal" json:"principal"`
+	Prompt     int64    `db:"prompt" json:"prompt"`
+	Completion int64    `db:"completion" json:"completion"`
+	Total      int64    `db:"total" json:"total"`
+	Count      int64    `db:"count" json:"count"`
+	Errors     int64    `db:"errors" json:"errors"`
+	Cost       *float64 `db:"cost" json:"cost"` // nil = not known
+}

@@ -88,6 +88,7 @@ type Stats struct {
 	TotalCost      *float64        `db:"total_cost" json:"total_cost"` // in the currency of the prices; nil = none is known
 	LostCalls      int64           `db:"lost_calls" json:"lost_calls"` // upstream calls that are kept and whose end nobody told: they may cost more
 	Providers      []ProviderUsage `db:"-" json:"providers"`
+	Clients        []ClientTotal   `db:"-" json:"clients"`
 	Health         []Health        `db:"-" json:"health"`
 	Scraping       Scraping        `db:"-" json:"scraping"`
 	RecentScraping []Scrape        `db:"-" json:"recent_scraping"`

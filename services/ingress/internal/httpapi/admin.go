@@ -116,7 +116,7 @@ func pass[Q, A any](x *exchange, op query.Op[Q, A], question Q) error {
 	if err != nil {
 		return err
 	}
-	x.json(fasthttp.StatusOK, answer)
+	x.json(fasthttp.StatusOK, x.api.withNames(answer))
 	return nil
 }
 

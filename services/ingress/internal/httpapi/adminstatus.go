@@ -54,7 +54,7 @@ func showDashboard(x *exchange) error {
 		return err
 	}
 	var all map[string]json.RawMessage
-	if err := json.Unmarshal(stats, &all); err != nil {
+	if err := json.Unmarshal(a.withNames(stats), &all); err != nil {
 		return fmt.Errorf("reading sums: %w", err)
 	}
 	all["recent_logs"] = logs

@@ -17,7 +17,7 @@ func TestStatsOfAnEmptyDatabase(t *testing.T) {
 		t.Helper()
 		text, err := json.Marshal(statsOf(t, s))
 		require.NoError(t, err)
-		require.Equal(t, `{"total_tokens":0,"total_requests":0,"total_cost":null,"lost_calls":0,"providers":[],"health":[],`+
+		require.Equal(t, `{"total_tokens":0,"total_requests":0,"total_cost":null,"lost_calls":0,"providers":[],"clients":[],"health":[],`+
 			`"scraping":{"total":0,"hits":0,"fails":0,"recent":[]},"recent_scraping":[]}`, string(text))
 	})
 }
@@ -48,6 +48,7 @@ func TestStatsShape(t *testing.T) {
 		stamp := at.Format(query.TimeLayout) // R-318
 		require.JSONEq(t, `{"total_tokens":13,"total_requests":1,"total_cost":0.0075,"lost_calls":0,
 			"providers":[{"provider":"groq","model":"llama-3.1-8b","prompt":10,"completion":3,"total":13,"count":1,"errors":0,"cost":0.0075}],
+			"clients":[{"principal":"k:0123456789abcdef","prompt":10,"completion":3,"total":13,"count":1,"errors":0,"cost":0.0075}],
 			"health":[{"provider":"groq","status":"degraded","last_error":"RATE_LIMIT","active_keys":2,"failed_keys":1,"updated_at":"`+stamp+`"}],
 			"scraping":{"total":25,"hits":20,"fails":5,"recent":null},
 			"recent_scraping":[{"url":"https://site24.example/","query":"q","status":"success","chars_count":100,"response_summary":"text",

@@ -121,6 +121,11 @@ func TestUsageIsSummedPerDay(t *testing.T) {
 		require.Equal(t, int64(8), stats.TotalRequests)
 		require.Equal(t, int64(7*13), stats.TotalTokens)
 		require.InDelta(t, 0.038, *stats.TotalCost, 1e-12)
+		clients := query.ClientTotal{}
+		for _, c := range stats.Clients {
+			clients.Count, clients.Total, clients.Errors = clients.Count+c.Count, clients.Total+c.Total, clients.Errors+c.Errors
+		}
+		require.Equal(t, query.ClientTotal{Count: 8, Total: 7 * 13, Errors: 3}, clients)
 		require.InDelta(t, 0.0305, *stats.Providers[0].Cost, 1e-12)
 		stats.Providers[0].Cost = nil
 		require.Equal(t, query.ProviderUsage{Provider: "groq", Model: "llama-3.1-8b", Prompt: 50, Completion: 15, Total: 52, Count: 5, Errors: 1}, stats.Providers[0])
