@@ -78,6 +78,8 @@ func TestViolations(t *testing.T) {
 		"fasthttp in ingress":                    {"services/ingress/internal/httpapi/server.go", fast, true},
 		"fasthttp elsewhere":                     {"services/dispatcher/internal/upstream/client.go", fast, false},
 		"rod elsewhere":                          {"services/ingress/ingress.go", "github.com/go-rod/rod", false},
+		"rod in end-to-end tests":                {"services/hydrallm/e2e/webui/visit_test.go", "github.com/go-rod/rod", true},
+		"rod in the all-in-one":                  {"services/hydrallm/internal/cli/serve.go", "github.com/go-rod/rod", false},
 		"SQL in the session writer":              {"services/session-writer/internal/store/store.go", "github.com/jmoiron/sqlx", true},
 		"SQL elsewhere":                          {"services/dispatcher/dispatcher.go", "database/sql", false},
 		"testkit in a test":                      {"services/ingress/ingress_test.go", "hydrallm/shared/testkit/natstest", true},

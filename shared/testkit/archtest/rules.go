@@ -21,7 +21,7 @@ var owned = []struct {
 }{
 	{"NATS", []string{"github.com/nats-io"}, []string{"shared/bus", "shared/topology", "shared/testkit", "services/hydrallm"}},
 	{"fasthttp", []string{"github.com/valyala/fasthttp"}, []string{"services/ingress"}},
-	{"rod", []string{"github.com/go-rod"}, []string{"services/enricher"}},
+	{"rod", []string{"github.com/go-rod"}, []string{"services/enricher", "services/hydrallm/e2e"}}, // the end-to-end tests look at the web interface
 	{
 		"a database",
 		[]string{"database/sql", "github.com/jmoiron/sqlx", "github.com/lib/pq", "github.com/pressly/goose/v3", "modernc.org/sqlite"},

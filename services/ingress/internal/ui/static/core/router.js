@@ -20,7 +20,7 @@ export function link(section, params = {}) {
 
 export const go = (section, params) => { location.hash = link(section, params); };
 
-/** Writes parameters into the address without going anywhere. */
+/** Writes parameters into the address without going anywhere. A section whose place has been left has nothing to say there any more. */
 export function note(section, params) {
-  history.replaceState(null, '', link(section, params));
+  if (place().section === section) history.replaceState(null, '', link(section, params));
 }

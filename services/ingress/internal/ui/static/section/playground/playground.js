@@ -238,7 +238,11 @@ function mount({ root, params, on, signal, note }) {
   on('requests', ({ requests }) => {
     for (const r of requests) {
       const answer = answers.get(r.request_id);
-      if (answer) { answer.request = r; answers.delete(r.request_id); answer.showMeta(); }
+      if (!answer) continue;
+      answer.request = r;
+      answers.delete(r.request_id);
+      answer.showMeta();
+      if (session && answer.took && answer.sources.hidden) named(answer); // where it was read is stored by now
     }
   });
   on('refresh', () => { if (!running) list.read(); });

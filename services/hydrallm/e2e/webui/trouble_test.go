@@ -1,0 +1,146 @@
+package webui
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-rod/rod/lib/proto"
+	"github.com/stretchr/testify/require"
+	"github.com/tidwall/gjson"
+
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/fakellm"
+)
+
+// hostile is a text that runs wherever somebody takes it for markup.
+const hostile = `<script>window.intruder = 1</script><img src=x onerror="window.intruder = 1"><a href="javascript:window.intruder = 1">x</a>`
+
+// R-364, R-793: what others wrote stays text, wherever it is shown.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	fake := fakellm.Start(t)
+	fake.Handle(fakellm.Talk(hostile))
+	x := serve(t, model(fake))
+	status, answer := x.chat(t, "demo", "hostile", hostile)
+	require.Equal(t, http.StatusOK, status, "%s", answer)
+	status, answer = x.chat(t, hostile, "", "hello")
+	require.Equal(t, http.StatusNotFound, status, "%s", answer)
+	status, answer = x.do(t, http.MethodDelete, "/v1/admin/keys", map[string]any{"provider": hostile, "index": 1})
+	require.GreaterOrEqual(t, status, http.StatusBadRequest, "%s", answer)
+	var line gjson.Result
+	await.True(t, func() bool {
+		for _, e := range gjson.ParseBytes(x.must(t, http.MethodGet, "/v1/admin/logs", nil)).Array() {
+			if strings.Contains(e.Get("metadata").Raw, "window.intruder") {
+				line = e
+			}
+		}
+		return line.Exists()
+	}, "a line of the log with a script")
+	v := operator(t, x.url+"/")
+	intact := func(where string) {
+		t.Helper()
+		require.False(t, v.holds(`() => 'intruder' in window || [...document.querySelectorAll('script')].some((s) => !s.src) || !!document.querySelector('#app img, dialog img, [href^="javascript:"]')`), where)
+	}
+	for _, id := range sections {
+		v.section(id)
+		v.until(`() => !document.querySelector('main .skeleton')`)
+		intact(id)
+	}
+	v.section("logs")
+	v.see(".logline", "")
+	v.eval(`() => { for (const line of document.querySelectorAll('.logline')) line.click(); }`)
+	v.see(".logmore", "<script>window.intruder = 1</script>")
+	intact("an open line of the log")
+	v.section("sessions")
+	v.see("[data-session=hostile] .name", "<script>")
+	v.clickOn("[data-session=hostile] button", "")
+	v.see("[data-test=session-messages]", "<script>window.intruder = 1</script>")
+	intact("a session")
+	v.click("dialog [data-test=resume]")
+	v.see("[data-role=user]", "<script>window.intruder = 1</script>")
+	v.see("[data-role=assistant]", "")
+	intact("the playground")
+	v.section("requests")
+	v.see("main table", "")
+	v.clickOn("main tbody button", "")
+	v.see("dialog[open]", "")
+	intact("details of a request")
+	v.visit("ui/#/requests?model=" + `%3Cscript%3Ewindow.intruder%3D1%3C%2Fscript%3E`)
+	v.see("h1", "Requests")
+	v.visit("ui/#/%3Cimg%20src=x%20onerror=window.intruder=1%3E")
+	v.see("h1", "")
+	intact("an address")
+}
+
+// R-795: a gateway that is gone is told, and one that is back is shown as it is now, without anybody's doing.
+func TestReconnects(t *testing.T) {
+	t.Parallel()
+	fake := fakellm.Start(t)
+	fake.Handle(fakellm.Talk("hello"))
+	x := serve(t, model(fake))
+	v := operator(t, x.url+"/")
+	v.section("sessions")
+	v.until(`() => !document.querySelector('main .skeleton')`)
+	v.until(`() => document.querySelector('[data-test=about]').textContent !== ''`)
+	require.NoError(t, x.stop())
+	v.see(".lost", "")
+	v.section("overview")
+	v.see("main .error[role=alert]", "")
+	v.section("sessions")
+	x.start(t)
+	status, answer := x.chat(t, "demo", "after-the-restart", "hello")
+	require.Equal(t, http.StatusOK, status, "%s", answer)
+	v.gone(".lost", "")
+	v.see("[data-session=after-the-restart]", "")
+	v.section("overview")
+	v.see("[data-test=serving]", "")
+	v.gone("main .error", "")
+	// News arrive again.
+	v.section("requests")
+	v.see("main tbody tr", "")
+	rows := len(gjson.ParseBytes(x.must(t, http.MethodGet, "/v1/admin/requests", nil)).Get("requests").Array())
+	_, _ = x.chat(t, "demo", "", "once more")
+	v.until(`(n) => document.querySelectorAll('main tbody tr').length > n || !!document.querySelector('[data-test=fresh]:not([hidden])')`, rows)
+}
+
+// R-795: a page that was frozen for long catches up when it is looked at again.
+func TestSleepingBrowser(t *testing.T) {
+	t.Parallel()
+	fake := fakellm.Start(t)
+	fake.Handle(fakellm.Talk("hello"))
+	x := serve(t, model(fake))
+	v := operator(t, x.url+"/")
+	v.section("sessions")
+	v.until(`() => document.querySelector('[data-test=about]').textContent !== ''`)
+	require.NoError(t, proto.PageSetWebLifecycleState{State: proto.PageSetWebLifecycleStateStateFrozen}.Call(v.page))
+	require.NoError(t, x.stop())
+	x.start(t)
+	for i := range 3 {
+		status, answer := x.chat(t, "demo", fmt.Sprintf("meanwhile-%d", i), "hello")
+		require.Equal(t, http.StatusOK, status, "%s", answer)
+	}
+	require.NoError(t, proto.PageSetWebLifecycleState{State: proto.PageSetWebLifecycleStateStateActive}.Call(v.page))
+	v.see("[data-session=meanwhile-2]", "")
+	v.gone(".lost", "")
+}
+
+// R-796: without its database the gateway answers, and the page says what can't be had.
+func TestDatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	fake := fakellm.Start(t)
+	fake.Handle(fakellm.Talk("hello all the same"))
+	x := serveOn(t, model(fake), "admin_key: "+adminKey, "postgres://nobody:secret-of-the-database@127.0.0.1:1/none?sslmode=disable")
+	v := operator(t, x.url+"/")
+	for _, id := range []string{"overview", "requests", "sessions", "logs"} {
+		v.section(id)
+		v.see("main .error[role=alert] button", "")
+		require.NotContains(t, v.text(), "secret-of-the-database", id)
+	}
+	v.section("providers")
+	v.see("[data-provider=pa]", "")
+	v.section("playground?model=demo")
+	v.say("hello")
+	v.see("[data-role=assistant]", "hello all the same")
+}
