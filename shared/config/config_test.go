@@ -65,7 +65,7 @@ func TestDefaults(t *testing.T) {
 			"gpt-3.5-turbo": "gemini-2.5-flash", "gpt-4o-mini": "gemini-2.5-flash", "claude-3-haiku": "gemini-2.5-flash",
 			"gpt-4": "gemini-2.5-pro", "gpt-4o": "gemini-2.5-pro", "claude-3-opus": "gemini-2.5-pro", "claude-3-sonnet": "gemini-2.5-pro",
 		},
-		FreeModels: []string{}, PremiumModels: []string{},
+		FreeModels: []string{}, PremiumModels: []string{}, PriceEstimates: true,
 	}, c.Routing)
 	require.Equal(t, config.Resilience{
 		MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second, HeadersTimeout: 240 * time.Second, RoutedTimeout: time.Minute, RequestTimeout: 300 * time.Second,
@@ -117,7 +117,7 @@ server:
   client_access: keys, trusted_proxies: [10.1.2.3/8, 192.0.2.1],
   queue_timeout: 3s, background_lifetime: 2h, ping_after: 7s, stop_pause: 2s, drain_timeout: 4s, max_connections: 5, tool_install: yes, locale: ko}
 routing:
-  {priority: [groq], max_tokens_fast_model: 4, fast: [cerebras], large: groq, final_fallback: cerebras, aliases: {a: b}, free_models: [x], premium_models: [y]}
+  {priority: [groq], max_tokens_fast_model: 4, fast: [cerebras], large: groq, final_fallback: cerebras, aliases: {a: b}, free_models: [x], premium_models: [y], price_estimates: false}
 resilience:
   max_hops: 5
   max_retries: 6

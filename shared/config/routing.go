@@ -8,14 +8,15 @@ import (
 
 // Routing steers automatic routing.
 type Routing struct {
-	Priority      []string // provider ids; all of them in their order unless the configuration names some
-	MaxTokensFast int      // estimated tokens; fewer go to Fast, others to Large
-	Fast          []string // provider ids, in turn
-	Large         string
-	FinalFallback string            // provider id, "" = none
-	Aliases       map[string]string // names of other vendors' models -> model
-	FreeModels    []string          // parts of model names that say the tier
-	PremiumModels []string
+	Priority       []string // provider ids; all of them in their order unless the configuration names some
+	MaxTokensFast  int      // estimated tokens; fewer go to Fast, others to Large
+	Fast           []string // provider ids, in turn
+	Large          string
+	FinalFallback  string            // provider id, "" = none
+	Aliases        map[string]string // names of other vendors' models -> model
+	FreeModels     []string          // parts of model names that say the tier
+	PremiumModels  []string
+	PriceEstimates bool // of calls without a price
 }
 
 func (r *Routing) settings() []setting {
@@ -27,6 +28,8 @@ func (r *Routing) settings() []setting {
 			env("MAX_TOKENS_FAST_MODEL").live(),
 		key("fast", list(&r.Fast), "[groq, cerebras]",
 			"provider ids that take turns for requests that are not large. One that is not in `priority` as well is left out"),
+		key("price_estimates", boolean(&r.PriceEstimates), "true", "what calls without a `price` cost is estimated for well-known models at their vendors, by list "+
+			"prices in US dollars. `false`, such as with prices in another currency, or with free keys: it is not known"),
 		key("large", text(&r.Large), "gemini", "provider id for large requests and for images"),
 		key("final_fallback", text(&r.FinalFallback), "ollama", "provider id that is asked last; empty for none"),
 		key("aliases", kind{name: "mapping of text", at: &r.Aliases, read: r.readAliases}, // R-075

@@ -340,3 +340,36 @@ models: [{name: configured, upstreams: [g, c, g2]}]
 	require.NoError(t, err)
 	require.Equal(t, "groq:own gemini:own+L cerebras:own openrouter:own", show(chain), "in order of priority when nothing is known")
 }
+
+// R-780: a well-known model has an estimate where no price says more; who is tried first does not depend on it.
+func TestPlanWithEstimates(t *testing.T) {
+	t.Parallel()
+	for setting, want := range map[string]float64{"true": 0.59, "false": -1} {
+		p := setup(t, `
+routing: {price_estimates: `+setting+`}
+providers:
+  - {id: groq, keys: [a, b]}
+  - {id: own, url: "http://own/v1", key: k}
+upstreams:
+  - {id: g, provider: groq, model: llama-3.3-70b-versatile}
+  - {id: o, provider: own, model: llama-3.3-70b-versatile, price: {input: 9}}
+models: [{name: llama-3.3-70b-versatile, upstreams: [g, o]}]
+`, modelindex.Listing{Provider: "groq", Models: []modelindex.Model{{ID: "llama-3.3-70b-versatile"}}},
+			modelindex.Listing{Provider: "own", Models: []modelindex.Model{{ID: "llama-3.3-70b-versatile"}}})
+		for name, d := range map[string]contract.Decision{
+			"configured": {Model: "llama-3.3-70b-versatile", Configured: true},
+			"routed":     {Provider: "groq", Model: "llama-3.3-70b-versatile", PinModel: true},
+		} {
+			chain, err := p.Plan(&d, false)
+			require.NoError(t, err)
+			prices := map[string]float64{}
+			for _, l := range chain.Links {
+				prices[l.Channel.Provider] = -1
+				if l.Price != nil {
+					prices[l.Channel.Provider] = l.Price.Input
+				}
+			}
+			require.Equal(t, map[string]float64{"groq": want, "own": 9}, prices, name)
+		}
+	}
+}

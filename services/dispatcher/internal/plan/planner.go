@@ -55,7 +55,8 @@ type place struct {
 	fill     *openai.Patch // defaults of the provider
 	patch    *openai.Patch // of the provider
 	streamed *openai.Patch // the same for streams, whose usage is asked for too
-	refuses  *atomic.Bool  // the provider refuses to be asked for it
+	prices   config.Estimates
+	refuses  *atomic.Bool // the provider refuses to be asked for it
 }
 
 // New checks the patches of the configuration.
@@ -109,7 +110,7 @@ func newPlace(cfg Config, p config.Provider) (*place, error) {
 	c := channel(p)
 	c.ID, c.Circuit, c.Limit, c.Think, c.Pool = p.ID, ProviderCircuit(p.ID), p.Limit, think(p.ThinkTags), cfg.Pools[p.ID]
 	c.Dialect = cfg.Dialect(p, true)
-	return &place{provider: p, channel: c, agent: c.Agent != "", fill: defaults, patch: patch, streamed: streamed, refuses: &atomic.Bool{}}, nil
+	return &place{provider: p, channel: c, agent: c.Agent != "", fill: defaults, patch: patch, streamed: streamed, prices: cfg.Gateway.Routing.Estimates(p), refuses: &atomic.Bool{}}, nil
 }
 
 // ProviderCircuit names the breaker of a provider, apart from those of upstreams.

@@ -230,7 +230,7 @@ func (r *route) add(at *place, l execute.Link) {
 		l.Patch, l.Plain = at.streamed, at.patch
 	}
 	l.Counted = r.limited.has(at.provider.ID, l.Model)
-	l.Price = r.rates.price(at.provider.ID, l.Model)
+	l.Price = cmp.Or(r.rates.price(at.provider.ID, l.Model), at.prices.Of(l.Model))
 	m, _ := r.book.Find(at.provider.ID, l.Model)
 	l.NoEffort = m.Cannot.Has(contract.FeatureThinking) || r.planner.lacks.is(at.provider.ID, l.Model, contract.FeatureThinking)
 	l.NoImages = r.decision.Needs.Has(contract.FeatureImages) && !r.decision.PinModel && m.Cannot.Has(contract.FeatureImages)
