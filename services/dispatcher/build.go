@@ -21,10 +21,9 @@ import (
 )
 
 // newExecutor assembles what runs requests.
-func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, known *secrets, log *slog.Logger, reg prometheus.Registerer) *execute.Executor {
+func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, known *secrets, log *slog.Logger, metrics *execute.Metrics) *execute.Executor {
 	r := cfg.Gateway.Resilience
-	metrics := execute.NewMetrics(reg)
-	metrics.Expect(channels(cfg.Gateway))
+	expect(metrics, cfg.Gateway)
 	return &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{
 			contract.SurfaceChat: chat.Surface{}, contract.SurfaceMessages: messages.Surface{}, contract.SurfaceResponses: responses.Surface{},
@@ -35,6 +34,14 @@ func newExecutor(cfg Config, planner execute.Planner, breakers *breaker.Set, kno
 		Limits: execute.Limits{
 			MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout, RoutedHeaders: r.RoutedTimeout, IdleTimeout: r.IdleTimeout, RequestDeadline: r.RequestDeadline,
 		},
+	}
+}
+
+// expect shows the figures of what is configured as 0.
+func expect(metrics *execute.Metrics, cfg *config.Config) {
+	metrics.Expect(channels(cfg))
+	for _, u := range cfg.Upstreams {
+		metrics.ExpectModel(u.Provider, u.Model)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -71,7 +72,6 @@ type Dispatcher struct {
 	using      atomic.Pointer[config.Config]
 	front      atomic.Pointer[systemcontext.Context]
 	comm       *commlog.Log
-	tokens     *tokenMetrics
 	news       chan news
 	modelIndex atomic.Pointer[modelindex.Copy] // nil while the service is stopped
 }
@@ -105,14 +105,13 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 		return nil, err
 	}
 	d.secrets = newSecrets(cfg.Gateway)
-	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, reg)
+	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, execute.NewMetrics(reg, d.knows))
 	d.exec.Turns, d.exec.Responses = turns{b}, storedResponses{b}
 	d.exec.Front = func(r *contract.Request, at time.Time) []byte { return d.front.Load().Message(r, at) }
 	d.using.Store(cfg.Gateway)
 	d.comm = commlog.New(func() bool { return cfg.Settings.Config().Log.Communication })
 	d.exec.Comm = d.comm
-	d.tokens = newTokenMetrics(cfg.Gateway, d.models)
-	reg.MustRegister(d.tokens.tokens, newKeyMetrics(d.keys))
+	reg.MustRegister(newKeyMetrics(d.keys))
 	cfg.Settings.OnChange(d.use)
 	return d, nil
 }
@@ -123,6 +122,14 @@ func (d *Dispatcher) models() *modelindex.Book {
 		return c.Book()
 	}
 	return modelindex.NewBook()
+}
+
+// knows tells the models that have label values of their own: those of upstreams, and those that are discovered.
+func (d *Dispatcher) knows(provider, model string) bool {
+	if _, discovered := d.models().Find(provider, model); discovered {
+		return true
+	}
+	return slices.ContainsFunc(d.gateway().Upstreams, func(u config.Upstream) bool { return u.Provider == provider && u.Model == model })
 }
 
 // Busy says how many requests are being answered. Stop waits for them.
@@ -153,7 +160,6 @@ func (r *run) handle(ctx context.Context, w *bus.Work) {
 	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Delivery: w.Delivery, Lost: w.Lost}, reply)
 	// The client's leaving, or a stop, must not lose the ledger entry of what it cost.
 	ctx = context.WithoutCancel(ctx)
-	r.d.tokens.count(&out.Usage)
 	err := r.usage.Record(ctx, closed(out.Usage, w.Delivery))
 	if out.HandBack {
 		r.warn(ctx, err)

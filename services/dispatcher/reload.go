@@ -33,8 +33,6 @@ func (d *Dispatcher) use(now *config.Config) {
 		return
 	}
 	d.secrets.add(now.Secrets()...)
-	d.exec.Metrics.Expect(channels(now))
-	d.tokens.expect(now)
 	for _, p := range now.Providers {
 		was, _ := before.Provider(p.ID)
 		d.exchange(p, was.Keys)
@@ -44,6 +42,7 @@ func (d *Dispatcher) use(now *config.Config) {
 		return
 	}
 	d.using.Store(now)
+	expect(d.exec.Metrics, now)
 	d.note(news{})
 }
 

@@ -55,6 +55,14 @@ func (o Operation) Passthrough() bool {
 	return false
 }
 
+// Name is the operation over a surface in the words of OpenTelemetry (gen_ai.operation.name), and its own name where those have none.
+func (o Operation) Name(s Surface) string {
+	if o == Chat && s == SurfaceCompletions {
+		return "text_completion"
+	}
+	return string(o)
+}
+
 // Surface is the protocol that the client speaks. Embeddings have OpenAI's own, which shares its errors with chat.
 type Surface string
 

@@ -46,7 +46,7 @@ func (a *attempt) note(ctx context.Context, v classify.Verdict) {
 	record.Provider, record.Upstream, record.UpstreamModel, record.KeyIndex, record.RoutingReason = e.Provider, e.Upstream, e.Model, e.KeyIndex, a.reason()
 	record.Prompt, record.Completion, record.Total = u.Prompt, u.Completion, u.Total
 	record.Status = usageStatus(v)
-	a.run.exec.Metrics.attempt(a.link.Channel, v, time.Since(a.started))
+	a.run.exec.Metrics.attempt(a, v, time.Since(a.started))
 	a.run.exec.Health.called(&a.link.Link, v, a.status)
 	a.tellCame(v)
 	a.logEnd(ctx, v)

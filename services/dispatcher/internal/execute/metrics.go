@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/shared/contract"
 )
 
 // Metrics are the figures of upstream calls. Label values are ids of the configuration or from closed sets.
@@ -14,7 +15,7 @@ type Metrics struct {
 	failovers *prometheus.CounterVec
 	gates     *prometheus.CounterVec
 	skips     *prometheus.CounterVec
-	duration  *prometheus.HistogramVec
+	genAI     genAI
 }
 
 // Reasons to pass over a channel.
@@ -24,8 +25,9 @@ const (
 	skipKeys = "no_key"
 )
 
-// NewMetrics registers the figures with reg.
-func NewMetrics(reg prometheus.Registerer) *Metrics {
+// NewMetrics registers the figures with reg. known tells the models of providers that have label values of their own: those of the configuration, and
+// those that are discovered.
+func NewMetrics(reg prometheus.Registerer, known func(provider, model string) bool) *Metrics {
 	m := &Metrics{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hydrallm_upstream_attempts_total", Help: "Upstream calls by their result.",
@@ -39,12 +41,9 @@ func NewMetrics(reg prometheus.Registerer) *Metrics {
 		skips: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hydrallm_channels_skipped_total", Help: "Channels passed over without a call because they were open, busy or without a usable key.",
 		}, []string{"upstream", "reason"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "hydrallm_upstream_call_seconds", Help: "Duration of upstream calls, from sending to the last byte.",
-			Buckets: []float64{.05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
-		}, []string{"upstream"}),
+		genAI: newGenAI(reg, known),
 	}
-	reg.MustRegister(m.attempts, m.failovers, m.gates, m.skips, m.duration)
+	reg.MustRegister(m.attempts, m.failovers, m.gates, m.skips)
 	return m
 }
 
@@ -57,7 +56,6 @@ func (m *Metrics) Expect(channels []string) {
 		for _, class := range classify.Classes {
 			m.attempts.WithLabelValues(id, string(class))
 		}
-		m.duration.WithLabelValues(id)
 	}
 	for _, class := range classify.Classes {
 		if class != classify.Success && class != classify.Cancelled {
@@ -69,9 +67,17 @@ func (m *Metrics) Expect(channels []string) {
 	}
 }
 
-func (m *Metrics) attempt(c *Channel, v classify.Verdict, took time.Duration) {
-	m.attempts.WithLabelValues(c.ID, string(v.Class)).Inc()
-	m.duration.WithLabelValues(c.ID).Observe(took.Seconds())
+// ExpectModel shows the figures of calls to a model of a provider as 0 from the start.
+func (m *Metrics) ExpectModel(provider, model string) {
+	m.genAI.expect(contract.Chat.Name(contract.SurfaceChat), provider, model)
+}
+
+// attempt takes in what came of a call.
+func (m *Metrics) attempt(a *attempt, v classify.Verdict, took time.Duration) {
+	m.attempts.WithLabelValues(a.link.Channel.ID, string(v.Class)).Inc()
+	if v.Class != classify.Untranslatable { // no call was made
+		m.genAI.call(a.run.operationName(), a.link.Channel.Provider, a.link.Model, v, a.usage, took)
+	}
 }
 
 func (m *Metrics) failover(class classify.Class) { m.failovers.WithLabelValues(string(class)).Inc() }

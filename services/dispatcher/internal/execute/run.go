@@ -44,6 +44,9 @@ func newRun(e *Executor, job Job, sink Sink) *run {
 	return r
 }
 
+// operationName is what is asked for in the words of OpenTelemetry.
+func (r *run) operationName() string { return r.job.Request.Operation.Name(r.job.Request.Surface) }
+
 // errStopped says that a job ended without an answer of ours: the client left or the process is stopping.
 var errStopped = errors.New("stopped")
 

@@ -85,7 +85,7 @@ func setup(t *testing.T, upstreams map[string]handler, adjust ...func(*execute.C
 	w.exec = &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: &w.plan, Breakers: permits{w.breakers}, Slots: w.slots, Ledger: &w.ledger,
 		Limits: execute.Limits{MaxHops: 3, MaxRetries: 3, GateTimeout: 30 * time.Second}, Secrets: strings.NewReplacer("key-of-a", "[key]"), Log: log,
-		Metrics: execute.NewMetrics(prometheus.NewRegistry()), Health: &execute.Health{},
+		Metrics: execute.NewMetrics(prometheus.NewRegistry(), func(string, string) bool { return true }), Health: &execute.Health{},
 	}
 	return w
 }

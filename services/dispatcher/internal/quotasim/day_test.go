@@ -102,7 +102,7 @@ func setup(t *testing.T) *world {
 	r := cfg.Resilience
 	w.exec = &execute.Executor{
 		Surfaces: map[contract.Surface]surface.Surface{contract.SurfaceChat: chat.Surface{}}, Planner: planner, Breakers: permits{w.breakers}, Slots: &slot.Local{}, Ledger: noLedger{}, Secrets: strings.NewReplacer(), Log: slog.New(slog.DiscardHandler),
-		Metrics: execute.NewMetrics(prometheus.NewRegistry()), Health: &execute.Health{},
+		Metrics: execute.NewMetrics(prometheus.NewRegistry(), func(string, string) bool { return true }), Health: &execute.Health{},
 		Limits: execute.Limits{MaxHops: r.MaxHops, MaxRetries: r.MaxRetries, GateTimeout: r.GateTimeout},
 	}
 	return w

@@ -20,7 +20,6 @@ type operation struct {
 
 	// Of those that the pipeline answers, which are handled by work.
 	asks contract.Operation
-	name string // for traces, in the words of OpenTelemetry
 	form bool   // the body may be a form with files
 	// scan checks a body and notes what later stages need to know of it. The error is an *openai.RequestError.
 	scan func(body []byte, req *contract.Request) error
@@ -34,23 +33,23 @@ const (
 
 // operations are all that there are. The first one with the path of a request serves it.
 var operations = []operation{
-	asking("/v1/chat/completions", contract.SurfaceChat, "chat", "chat"),
-	asking("/v1/messages", contract.SurfaceMessages, "messages", "chat"),
+	asking("/v1/chat/completions", contract.SurfaceChat, "chat"),
+	asking("/v1/messages", contract.SurfaceMessages, "messages"),
 	{
 		path: "/v1/messages/count_tokens", methods: post, route: "count_tokens", surface: contract.SurfaceMessages, handle: (*API).work,
-		asks: contract.CountTokens, name: "count_tokens", scan: messages.ScanCount,
+		asks: contract.CountTokens, scan: messages.ScanCount,
 	},
-	asking(pathResponses, contract.SurfaceResponses, "responses", "chat"),
+	asking(pathResponses, contract.SurfaceResponses, "responses"),
 	{path: pathResponses + "/" + id + "/input_items", methods: get, route: "responses", surface: contract.SurfaceResponses, handle: (*API).inputItems},
 	{path: pathResponses + "/" + id + "/cancel", methods: post, route: "responses", surface: contract.SurfaceResponses, handle: (*API).cancelResponse},
 	{path: pathResponses + "/" + id, methods: get + ", DELETE", route: "responses", surface: contract.SurfaceResponses, handle: (*API).storedResponse},
 	{
 		path: "/v1/embeddings", methods: post, route: "embeddings", surface: contract.SurfaceChat, handle: (*API).work,
-		asks: contract.Embeddings, name: "embeddings", scan: scanEmbeddings,
+		asks: contract.Embeddings, scan: scanEmbeddings,
 	},
 	{
 		path: "/v1/completions", methods: post, route: "completions", surface: contract.SurfaceCompletions, handle: (*API).work,
-		asks: contract.Chat, name: "text_completion", scan: completions.ScanClient,
+		asks: contract.Chat, scan: completions.ScanClient,
 	},
 	passthrough(contract.Moderations, "moderations", false),
 	passthrough(contract.Speech, "audio", false),
@@ -65,10 +64,10 @@ var operations = []operation{
 }
 
 // asking gives the operation of a surface that asks a model for an answer.
-func asking(path string, s contract.Surface, r route, name string) operation {
+func asking(path string, s contract.Surface, r route) operation {
 	return operation{
 		path: path, methods: post, route: r, surface: s, handle: (*API).work,
-		asks: contract.Chat, name: name, scan: surface.FormOf(s).Scan,
+		asks: contract.Chat, scan: surface.FormOf(s).Scan,
 	}
 }
 

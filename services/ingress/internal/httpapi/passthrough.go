@@ -13,7 +13,7 @@ import (
 func passthrough(o contract.Operation, r route, form bool) operation {
 	return operation{
 		path: prefixV1 + string(o), methods: post, route: r, surface: contract.SurfaceChat, handle: (*API).work,
-		asks: o, name: string(o), scan: scanPassthrough, form: form,
+		asks: o, scan: scanPassthrough, form: form,
 	}
 }
 
