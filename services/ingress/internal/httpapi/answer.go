@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/bus"
@@ -24,10 +23,10 @@ const maxAnswer = 64 << 20
 
 // answer waits until the pipeline commits to an answer and turns it into a response. When streaming is true, the response is still to
 // be written, and the stream removes pend at its end.
-func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, span trace.Span) (streaming bool, err error) {
+func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, served *serving) (streaming bool, err error) {
 	raw, err := pend.Head()
 	if errors.Is(err, pending.ErrSilent) {
-		a.streamEarly(x, pend, received, span)
+		a.streamEarly(x, pend, received, served)
 		return true, nil
 	}
 	if err != nil {
@@ -39,11 +38,12 @@ func (a *API) answer(x *exchange, pend *pending.Request, received time.Time, spa
 		a.Pending.Fail(pend, pending.ErrMalformed)
 		return false, lostFault(err)
 	}
+	served.answeredBy(head)
 	if !head.stream {
 		return false, a.collect(x, pend, head)
 	}
 	head.apply(x)
-	s := a.newStream(x, pend, span)
+	s := a.newStream(x, pend, served)
 	s.events = head.events
 	a.stream(x, s)
 	return true, nil
@@ -142,10 +142,16 @@ type head struct {
 	stream  bool // what follows is sent on as it comes
 	refusal bool // an error of the gateway itself: no upstream was asked
 	header  [][2][]byte
+
+	provider, model string // that answer; "" when there are none
 }
 
-// headerAttempts says how many upstreams were asked.
-const headerAttempts = "X-Gateway-Attempts"
+// Headers of answers.
+const (
+	headerAttempts = "X-Gateway-Attempts" // how many upstreams were asked
+	headerProvider = "X-Gateway-Provider"
+	headerModel    = "X-Gateway-Model" // as the provider calls it
+)
 
 var eventStream = []byte("text/event-stream")
 
@@ -161,6 +167,12 @@ func decodeHead(raw []byte) (*head, error) {
 	for _, kv := range h.Header {
 		name, value := []byte(kv[0]), []byte(kv[1])
 		out.refusal = out.refusal && kv[0] != headerAttempts
+		switch kv[0] {
+		case headerProvider:
+			out.provider = kv[1]
+		case headerModel:
+			out.model = kv[1]
+		}
 		if isContentType(name) {
 			out.events = hasPrefixFold(value, eventStream)
 			out.stream = out.stream || out.events

@@ -21,6 +21,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
 	"hydrallm/shared/settings"
+	"hydrallm/shared/telemetry"
 )
 
 // Bus is what the interface needs of the pipeline; *bus.Bus is one.
@@ -92,13 +93,14 @@ type API struct {
 	document func() ([]byte, error) // the description of the interface
 	news     *news
 	started  time.Time
+	labels   *telemetry.ModelNames // label values of models
 }
 
 // New makes the interface.
 func New(cfg Config) *API {
 	a := &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version), started: time.Now()}
 	a.document = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Version) })
-	a.news = &news{api: a}
+	a.news, a.labels = &news{api: a}, telemetry.NewModelNames(a.knows)
 	return a
 }
 

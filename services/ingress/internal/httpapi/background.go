@@ -23,7 +23,7 @@ import (
 
 // background hands a request to the pipeline whose answer no ingress owns. The client gets the response as it is now, or its stream, which it may
 // leave and take up again. The body is released.
-func (a *API) background(ctx context.Context, x *exchange, req *contract.Request, body []byte, span trace.Span) (streaming bool, err error) {
+func (a *API) background(ctx context.Context, x *exchange, req *contract.Request, body []byte, served *serving) (streaming bool, err error) {
 	streamed := req.Stream
 	req.Ingress, req.QueueTimeout, req.StartBy, req.Stream = "", 0, req.ReceivedAt.Add(a.Lifetime), true
 	queued, err := responses.Queued(req, body)
@@ -43,7 +43,7 @@ func (a *API) background(ctx context.Context, x *exchange, req *contract.Request
 		x.json(fasthttp.StatusOK, queued)
 		return false, nil
 	}
-	a.replay(x, req.ID, queued, -1, span)
+	a.replay(x, req.ID, queued, -1, served)
 	return true, nil
 }
 
@@ -171,7 +171,7 @@ func (a *API) streamRecorded(x *exchange, rec *bus.Recording) error {
 		after = n
 	}
 	_, span := a.Tracer.Start(context.Background(), http.MethodGet+" "+pathResponses+"/{id}", trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.Time()))
-	a.replay(x, rec.Request.ID, rec.Note, after, span)
+	a.replay(x, rec.Request.ID, rec.Note, after, &serving{api: a, span: span, unseen: true})
 	return nil
 }
 

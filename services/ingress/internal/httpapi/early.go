@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/ingress/internal/pending"
 )
@@ -22,11 +21,11 @@ type early struct {
 // streamEarly answers a client whose upstream is silent with a stream: it gets the status line and comments until the answer begins.
 // Proxies cut connections on which nothing comes. The headers that say who answers are not known yet, and what fails from now on can only be an
 // event.
-func (a *API) streamEarly(x *exchange, pend *pending.Request, received time.Time, span trace.Span) {
+func (a *API) streamEarly(x *exchange, pend *pending.Request, received time.Time, served *serving) {
 	x.SetStatusCode(fasthttp.StatusOK)
 	x.Response.Header.SetContentType("text/event-stream; charset=utf-8")
 	setStreamHeaders(&x.Response)
-	s := a.newStream(x, pend, span)
+	s := a.newStream(x, pend, served)
 	s.events, s.early = true, &early{received: received, caller: x.caller()}
 	a.stream(x, s)
 }
@@ -35,7 +34,7 @@ func (a *API) streamEarly(x *exchange, pend *pending.Request, received time.Time
 func (s *stream) await(w io.Writer) (begun bool, err error) {
 	for {
 		if err := s.writer.write(w, ping); err != nil {
-			s.api.Pending.Fail(s.pend, pending.ErrGone)
+			s.left()
 			return false, err
 		}
 		raw, err := s.pend.Head()
@@ -53,6 +52,7 @@ func (s *stream) await(w io.Writer) (begun bool, err error) {
 			s.api.Pending.Fail(s.pend, pending.ErrMalformed)
 			return false, s.breakOff(w, err)
 		case head.events:
+			s.served.answeredBy(head)
 			return true, nil
 		default:
 			return false, s.refuse(w, head)

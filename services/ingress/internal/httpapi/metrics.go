@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/telemetry"
 )
 
 // route is a label value of the metrics: one of these, or that of an operation.
@@ -43,9 +44,15 @@ type Metrics struct {
 	sent      prometheus.Counter
 	failures  map[string]prometheus.Counter
 
+	served     *telemetry.Observers[servedKey]
+	firstToken *telemetry.Observers[servedKey]
+
 	unrecorded prometheus.Counter
 	clients    *clientMetrics
 }
+
+// servedLabels are those of servedKey, but for the failure.
+var servedLabels = []string{telemetry.LabelOperation, telemetry.LabelRequestModel, telemetry.LabelProvider, telemetry.LabelResponseModel}
 
 // NewMetrics registers the figures. inFlight gives the number of requests that await their answers.
 func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error) {
@@ -85,7 +92,21 @@ func NewMetrics(reg prometheus.Registerer, inFlight func() int) (*Metrics, error
 	gauge := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "hydrallm_ingress_in_flight", Help: "Requests that await their answer or its end.",
 	}, func() float64 { return float64(inFlight()) })
-	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, m.unrecorded, requests, failures, gauge, m.clients.requests, m.clients.tokens} {
+	served := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gen_ai_server_request_duration_seconds", Help: "Duration of requests for the pipeline, to the last byte of the answer.",
+		Buckets: telemetry.GenAISeconds,
+	}, append(servedLabels, telemetry.LabelErrorType))
+	m.served = telemetry.NewObservers(served, func(k servedKey) []string {
+		return []string{k.operation, k.model, k.provider, k.answered, k.failure}
+	})
+	firstToken := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "gen_ai_server_time_to_first_token_seconds", Help: "Time from a request to the first content of its stream.",
+		Buckets: telemetry.GenAIFirstToken,
+	}, servedLabels)
+	m.firstToken = telemetry.NewObservers(firstToken, func(k servedKey) []string {
+		return []string{k.operation, k.model, k.provider, k.answered}
+	})
+	for _, c := range []prometheus.Collector{m.firstByte, m.received, m.sent, m.unrecorded, requests, failures, gauge, m.clients.requests, m.clients.tokens, served, firstToken} {
 		if err := reg.Register(c); err != nil {
 			return nil, fmt.Errorf("registering the metrics of the ingress: %w", err)
 		}

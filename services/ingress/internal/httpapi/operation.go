@@ -20,7 +20,7 @@ type operation struct {
 
 	// Of those that the pipeline answers, which are handled by work.
 	asks contract.Operation
-	form bool   // the body may be a form with files
+	form bool // the body may be a form with files
 	// scan checks a body and notes what later stages need to know of it. The error is an *openai.RequestError.
 	scan func(body []byte, req *contract.Request) error
 }

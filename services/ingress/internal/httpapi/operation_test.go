@@ -4,13 +4,16 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 	"github.com/valyala/fasthttp"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
+	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/shared/contract"
 )
 
@@ -62,9 +65,11 @@ func TestOperationsAreTraced(t *testing.T) {
 		var req contract.Request
 		require.NoError(t, op.scan([]byte(tt.body), &req))
 		tracer := &recorder{}
-		api := New(Config{Tracer: tracer})
-		_, s := api.startSpan(&exchange{RequestCtx: &fasthttp.RequestCtx{}, api: api}, op, &req)
-		endSpan(s, fasthttp.StatusOK)
+		metrics, err := NewMetrics(prometheus.NewRegistry(), func() int { return 0 })
+		require.NoError(t, err)
+		api := New(Config{Tracer: tracer, Metrics: metrics, Models: modellist.New(nil, nil, nil, time.Now())})
+		_, s := api.serve(&exchange{RequestCtx: &fasthttp.RequestCtx{}, api: api}, op, &req)
+		s.end(fasthttp.StatusOK)
 		require.Equal(t, "POST "+path, tracer.span.name)
 		require.Equal(t, tt.name, tracer.span.attributes["gen_ai.operation.name"])
 		require.Equal(t, path, tracer.span.attributes["http.route"])

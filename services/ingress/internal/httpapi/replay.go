@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/surface/responses"
@@ -24,7 +23,7 @@ type replay struct {
 	source *bus.Replay
 	player *responses.Player
 	after  int // number of the event that the client has seen last, -1 = none
-	span   trace.Span
+	served *serving
 	writer deadlineWriter
 
 	buf    []byte // events that are to be written
@@ -33,11 +32,11 @@ type replay struct {
 }
 
 // replay answers with the stream of a recorded answer, from the event behind the one that the client has seen.
-func (a *API) replay(x *exchange, rid string, queued []byte, after int, span trace.Span) {
+func (a *API) replay(x *exchange, rid string, queued []byte, after int, served *serving) {
 	x.SetStatusCode(fasthttp.StatusOK)
 	x.Response.Header.SetContentType("text/event-stream; charset=utf-8")
 	setStreamHeaders(&x.Response)
-	r := &replay{api: a, rid: rid, source: a.Bus.Replay(rid), after: after, span: span, writer: deadlineWriter{conn: x.Conn()}}
+	r := &replay{api: a, rid: rid, source: a.Bus.Replay(rid), after: after, served: served, writer: deadlineWriter{conn: x.Conn()}}
 	r.player = responses.NewPlayer(queued, r.take)
 	if !x.Request.Header.IsHTTP11() {
 		x.hijack(r, &r.writer)
@@ -122,7 +121,7 @@ func (r *replay) Close() error {
 	r.closed = true
 	r.source.Close()
 	r.api.Metrics.sent.Add(float64(r.sent))
-	endSpan(r.span, fasthttp.StatusOK)
+	r.served.end(fasthttp.StatusOK)
 	return nil
 }
 

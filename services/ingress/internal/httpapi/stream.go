@@ -8,7 +8,6 @@ import (
 	"net"
 
 	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/ingress/internal/clientkey"
 	"hydrallm/services/ingress/internal/pending"
@@ -20,7 +19,7 @@ type stream struct {
 	api    *API
 	pend   *pending.Request
 	pass   *clientkey.Pass
-	span   trace.Span
+	served *serving
 	errors surface.Errors
 	status int
 	events bool // it is a stream of events
@@ -34,9 +33,9 @@ type stream struct {
 	early  *early // nil when the answer has begun
 }
 
-func (a *API) newStream(x *exchange, pend *pending.Request, span trace.Span) *stream {
+func (a *API) newStream(x *exchange, pend *pending.Request, served *serving) *stream {
 	return &stream{
-		api: a, pend: pend, pass: x.pass, span: span, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()},
+		api: a, pend: pend, pass: x.pass, served: served, errors: surface.ErrorsOf(x.surface), status: x.Response.StatusCode(), writer: deadlineWriter{conn: x.Conn()},
 	}
 }
 
@@ -89,7 +88,7 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 			err = s.writer.write(w, ping)
 		}
 		if err != nil {
-			s.api.Pending.Fail(s.pend, pending.ErrGone)
+			s.left()
 			return int64(s.taken), err
 		}
 		switch {
@@ -99,6 +98,12 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 			return int64(s.taken), nil
 		}
 	}
+}
+
+// left notes that the client has gone.
+func (s *stream) left() {
+	s.served.broke(pending.ErrGone)
+	s.api.Pending.Fail(s.pend, pending.ErrGone)
 }
 
 // boundary is how many bytes show whether an event has ended.
@@ -119,6 +124,9 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		}
 		if err := s.writer.write(w, data); err != nil {
 			return err
+		}
+		if s.taken == 0 && s.events {
+			s.served.first()
 		}
 		s.last = append(s.last[:0], data[max(len(data)-boundary, 0):]...)
 		clear(parts[:n])
@@ -147,6 +155,7 @@ func (s *stream) atBoundary() bool {
 
 // breakOff ends a stream that can't go on, in sight of the client.
 func (s *stream) breakOff(w io.Writer, err error) error {
+	s.served.broke(err)
 	if errors.Is(err, pending.ErrGone) || !s.events { // what is no event can only show that it is not whole by the end of the connection
 		return err
 	}
@@ -175,7 +184,7 @@ func (s *stream) Close() error {
 	s.api.Pending.Remove(s.pend)
 	s.api.settled(s.pass, s.pend.End())
 	s.api.Metrics.sent.Add(float64(s.taken))
-	endSpan(s.span, s.status)
+	s.served.end(s.status)
 	return nil
 }
 

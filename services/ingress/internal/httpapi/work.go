@@ -5,11 +5,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/valyala/fasthttp"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/services/ingress/internal/upload"
@@ -24,7 +19,7 @@ const (
 )
 
 // work hands a request to the pipeline and gives back its answer.
-func (a *API) work(x *exchange, op *operation) error {
+func (a *API) work(x *exchange, op *operation) (err error) {
 	body, err := upload.Read(x.RequestCtx, a.MaxBody)
 	if err != nil {
 		return err
@@ -40,15 +35,15 @@ func (a *API) work(x *exchange, op *operation) error {
 		upload.Release(body)
 		return f
 	}
-	ctx, span := a.startSpan(x, op, req)
+	ctx, served := a.serve(x, op, req)
 	streaming := false
+	defer func() {
+		if !streaming {
+			served.end(statusOf(x, err))
+		}
+	}()
 	if req.Background {
-		defer func() {
-			if !streaming {
-				endSpan(span, x.Response.StatusCode())
-			}
-		}()
-		if streaming, err = a.background(ctx, x, req, body, span); err != nil {
+		if streaming, err = a.background(ctx, x, req, body, served); err != nil {
 			a.settled(x.pass, notMade)
 		}
 		return err
@@ -61,10 +56,9 @@ func (a *API) work(x *exchange, op *operation) error {
 		if !streaming {
 			a.Pending.Remove(pend)
 			a.settled(x.pass, pend.End())
-			endSpan(span, x.Response.StatusCode())
 		}
 	}()
-	if err := a.publish(ctx, pend, req, body); err != nil {
+	if err = a.publish(ctx, pend, req, body); err != nil {
 		a.settled(x.pass, notMade)
 		return err
 	}
@@ -72,12 +66,20 @@ func (a *API) work(x *exchange, op *operation) error {
 	if req.Decision != nil {
 		a.Decisions.Note(req)
 	}
-	streaming, err = a.answer(x, pend, req.ReceivedAt, span)
+	streaming, err = a.answer(x, pend, req.ReceivedAt, served)
 	return err
 }
 
 // notMade is the end of a request that the pipeline did not take.
 var notMade = contract.End{Outcome: contract.OutcomeError}
+
+// statusOf is the status of an answer that err, if any, is about to become.
+func statusOf(x *exchange, err error) int {
+	if err != nil {
+		return fault.From(err).Status()
+	}
+	return x.Response.StatusCode()
+}
 
 // envelope checks the body and describes the request to the pipeline.
 func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Request, error) {
@@ -138,37 +140,6 @@ func fullFault(cause error) *fault.Fault {
 	return &fault.Fault{
 		Kind: fault.Unavailable, Message: "The gateway takes no more requests at the moment", RetryAfter: retryAfter, Cause: cause,
 	}
-}
-
-var traceContext propagation.TraceContext
-
-// startSpan continues the client's trace, or begins one.
-func (a *API) startSpan(x *exchange, op *operation, req *contract.Request) (context.Context, trace.Span) {
-	ctx := context.Background()
-	if parent := x.Request.Header.Peek("Traceparent"); len(parent) > 0 {
-		ctx = traceContext.Extract(ctx, propagation.MapCarrier{
-			"traceparent": string(parent), "tracestate": string(x.Request.Header.Peek("Tracestate")),
-		})
-	}
-	ctx, span := a.Tracer.Start(ctx, "POST "+op.path, trace.WithSpanKind(trace.SpanKindServer), trace.WithTimestamp(x.Time()))
-	if span.IsRecording() {
-		span.SetAttributes(
-			attribute.String("http.request.method", fasthttp.MethodPost), attribute.String("http.route", op.path),
-			attribute.String("gen_ai.operation.name", op.name), attribute.String("gen_ai.request.model", req.Model),
-			attribute.Bool("hydra.stream", req.Stream), attribute.String("hydra.request_id", req.ID),
-		)
-	}
-	return ctx, span
-}
-
-func endSpan(span trace.Span, status int) {
-	if span.IsRecording() {
-		span.SetAttributes(attribute.Int("http.response.status_code", status))
-		if status >= fasthttp.StatusInternalServerError {
-			span.SetStatus(codes.Error, "")
-		}
-	}
-	span.End()
 }
 
 // client is the connection as the table of pending requests sees it.
