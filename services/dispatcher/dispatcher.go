@@ -90,8 +90,10 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if d.breakers, err = newBreakers(cfg.Gateway, log, reg, func(channel string) { d.note(news{channel: channel}) }); err != nil {
 		return nil, err
 	}
+	rests := newRests(cfg.Gateway, reg)
 	d.keys = pools(cfg.Gateway, func(provider string, r keypool.Cooldown) {
 		if !r.Until.IsZero() {
+			rests.WithLabelValues(provider, string(r.Class)).Inc()
 			logCooldown(log, provider, r)
 		}
 		d.note(news{provider: provider, index: r.Index, model: r.Model})
@@ -111,7 +113,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	d.using.Store(cfg.Gateway)
 	d.comm = commlog.New(func() bool { return cfg.Settings.Config().Log.Communication })
 	d.exec.Comm = d.comm
-	reg.MustRegister(newKeyMetrics(d.keys))
+	reg.MustRegister(newKeyMetrics(d.keys), newBreakerMetrics(d.gateway, d.breakers))
 	cfg.Settings.OnChange(d.use)
 	return d, nil
 }

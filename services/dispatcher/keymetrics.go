@@ -3,7 +3,9 @@ package dispatcher
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/shared/config"
 )
 
 // States of a key, as the label of the metric.
@@ -48,4 +50,20 @@ func (m *keyMetrics) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(m.keys, prometheus.GaugeValue, float64(n), provider, state)
 		}
 	}
+}
+
+// newRests counts the rests of keys that begin by what is seen here.
+func newRests(cfg *config.Config, reg prometheus.Registerer) *prometheus.CounterVec {
+	rests := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "hydrallm_key_rests_total", Help: "Times that a key of a provider's pool began to rest, by the class of failure that caused it.",
+	}, []string{"provider", "class"})
+	reg.MustRegister(rests)
+	for _, p := range cfg.Providers {
+		for _, class := range []classify.Class{classify.Rate, classify.Quota, classify.Auth} {
+			if p.Pooled {
+				rests.WithLabelValues(p.ID, string(class)) // shown as 0 from the start
+			}
+		}
+	}
+	return rests
 }

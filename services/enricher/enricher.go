@@ -126,7 +126,7 @@ func (r *run) settle(ctx context.Context, w *bus.Work) (end string, err error) {
 	began := time.Now()
 	added := r.added(ctx, w)
 	took := time.Since(began)
-	r.enricher.metrics.seconds.Observe(took.Seconds())
+	r.enricher.metrics.visited(added.Visits)
 	w.Request.WebParts = contract.WebParts(added.Visits)
 	if added.Body != nil && ctx.Err() == nil { // told before the answer can be there
 		telemetry.Line(ctx, r.enricher.log, enrich.LogLine(added.Chars, w.Request.SessionID))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	dto "github.com/prometheus/client_model/go"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
@@ -155,6 +156,11 @@ func TestTextFromTheWeb(t *testing.T) {
 	require.Equal(t, 5, s.log.count("chars into request.messages[-2] (session=None)"))
 	require.Equal(t, 1, s.log.count("chars into request.messages[-2] (session=s1)"))
 	require.Greater(t, testutil.ToFloat64(s.metrics.characters), 600.0)
+	for status, times := range map[contract.VisitStatus]uint64{contract.VisitSuccess: 1, contract.VisitCacheHit: 5} {
+		var m dto.Metric
+		require.NoError(t, s.metrics.visits.WithLabelValues(string(contract.VisitFetch), string(status)).(prometheus.Histogram).Write(&m))
+		require.Equal(t, times, m.GetHistogram().GetSampleCount(), status)
+	}
 }
 
 // what can't be read leaves a request as it was, without a line and an event.

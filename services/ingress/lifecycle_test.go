@@ -273,6 +273,7 @@ func TestMetrics(t *testing.T) {
 	for _, line := range []string{
 		`hydrallm_ingress_requests_total{class="2xx",route="chat"} 2`, `hydrallm_ingress_requests_total{class="4xx",route="chat"} 1`,
 		`hydrallm_ingress_requests_total{class="4xx",route="other"} 1`, `hydrallm_ingress_first_byte_seconds_count 2`,
+		`gen_ai_server_request_duration_seconds_count{error_type="",gen_ai_operation_name="chat",gen_ai_provider_name="",gen_ai_request_model="other",gen_ai_response_model="other"} 2`,
 		`hydrallm_ingress_unfinished_total{reason="gap"} 0`, `hydrallm_ingress_in_flight 0`,
 	} {
 		require.Contains(t, text, line+"\n")

@@ -49,7 +49,7 @@ type Bus struct {
 	answers *nats.Conn
 	js      jetstream.JetStream
 	session *session
-	dead    *prometheus.CounterVec // dead letters by stage
+	metrics *metrics
 	wanted  topology.Config
 	bodies  jetstream.ObjectStore
 	log     *slog.Logger
@@ -72,11 +72,11 @@ const (
 // Connect reaches the server, waiting for one that is not there yet until ctx ends, and brings its streams to the wanted state, in which the
 // Bus keeps them. The caller owns the Bus and must Close it.
 func Connect(ctx context.Context, cfg Config) (*Bus, error) {
-	dead, err := deadLetters(cfg.Metrics)
+	figures, err := newMetrics(cfg.Metrics)
 	if err != nil {
 		return nil, err
 	}
-	b := &Bus{id: strings.ToLower(rand.Text()), log: cfg.Logger, wanted: cfg.Topology, dead: dead}
+	b := &Bus{id: strings.ToLower(rand.Text()), log: cfg.Logger, wanted: cfg.Topology, metrics: figures}
 	b.control.work = map[string]*Work{}
 	b.session = newSession(b, cfg.Logger)
 	if err := b.connect(ctx, cfg); err != nil {

@@ -477,5 +477,5 @@ func TestDeadLetters(t *testing.T) {
 # TYPE hydrallm_dead_letters_total counter
 hydrallm_dead_letters_total{stage="dispatcher"} %d
 hydrallm_dead_letters_total{stage="session-writer"} 1
-`, len(tests)))))
+`, len(tests))), "hydrallm_dead_letters_total"))
 }

@@ -3,14 +3,12 @@ package bus
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"log/slog"
 	"strconv"
 	"strings"
 
 	"github.com/nats-io/nats.go"
-	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
@@ -34,7 +32,7 @@ func (b *Bus) bury(ctx context.Context, l deadLetter) error {
 	if err != nil {
 		return fmt.Errorf("publishing a dead letter of %s: %w", l.stage, err)
 	}
-	b.dead.WithLabelValues(l.stage).Inc()
+	b.metrics.dead.WithLabelValues(l.stage).Inc()
 	return nil
 }
 
@@ -48,23 +46,3 @@ func (b *Bus) buryWork(ctx context.Context, l deadLetter) error {
 
 // oneLine makes text safe as a header value.
 func oneLine(s string) string { return strings.NewReplacer("\r", " ", "\n", " ").Replace(s) }
-
-// deadLetters gives the counter of dead letters in reg, which the buses of one process share; reg may be nil.
-func deadLetters(reg prometheus.Registerer) (*prometheus.CounterVec, error) {
-	counter := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "hydrallm_dead_letters_total", Help: "Messages that a stage could not process.",
-	}, []string{"stage"})
-	if reg == nil {
-		return counter, nil
-	}
-	err := reg.Register(counter)
-	if known, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
-		if counter, ok = known.ExistingCollector.(*prometheus.CounterVec); ok {
-			return counter, nil
-		}
-	}
-	if err != nil {
-		return nil, fmt.Errorf("registering the metric of dead letters: %w", err)
-	}
-	return counter, nil
-}

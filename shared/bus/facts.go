@@ -11,6 +11,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
@@ -67,6 +68,7 @@ type FactConsumer struct {
 	bus     *Bus
 	cfg     FactsConfig
 	handle  func(context.Context, []Fact) error
+	waits   prometheus.Observer
 	puller  *puller
 	arrived chan *message
 
@@ -82,7 +84,7 @@ const factRetry = time.Second
 // ConsumeFacts calls handle with batches of facts in stream order, one batch at a time. A batch is acknowledged when handle returns nil and
 // comes back later when it does not. The caller must Stop the consumer.
 func (b *Bus) ConsumeFacts(ctx context.Context, cfg FactsConfig, handle func(context.Context, []Fact) error) (*FactConsumer, error) {
-	f := &FactConsumer{bus: b, cfg: cfg, handle: handle, arrived: make(chan *message)}
+	f := &FactConsumer{bus: b, cfg: cfg, handle: handle, waits: b.metrics.waits.WithLabelValues(cfg.Consumer), arrived: make(chan *message)}
 	f.hard, f.kill = context.WithCancel(context.WithoutCancel(ctx))
 	f.soft, f.stop = context.WithCancel(f.hard)
 	f.puller = b.pullDurable(subject.FactsStream, cfg.Consumer, max(1, cfg.MaxBatch), f.receive)
@@ -173,6 +175,7 @@ func (f *FactConsumer) read(msgs []*message) (facts []Fact, objects []string, er
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading the position of a fact: %w", err)
 		}
+		waited(f.waits, meta.Timestamp, meta.NumDelivered)
 		data, object, err := f.bus.factData(f.hard, m.Headers(), m.Data())
 		if err != nil {
 			return nil, nil, fmt.Errorf("reading a fact: %w", err)

@@ -209,6 +209,7 @@ type Consumer struct {
 	bus     *Bus
 	cfg     WorkConfig
 	handler func(context.Context, *Work)
+	metrics stageMetrics
 	pullers []*puller     // of both streams of work
 	control *Subscription // to cancellations and credits
 
@@ -240,10 +241,9 @@ const maxWaiting = 64
 // with contract.ErrClientGone when the client leaves. The caller must Stop the consumer.
 func (b *Bus) ConsumeWork(ctx context.Context, cfg WorkConfig, handler func(context.Context, *Work)) (*Consumer, error) {
 	c := &Consumer{
-		bus: b, cfg: cfg, handler: handler, inFlight: map[*Work]struct{}{}, listeners: map[string]*listener{},
+		bus: b, cfg: cfg, handler: handler, metrics: b.metrics.of(cfg.Consumer), inFlight: map[*Work]struct{}{}, listeners: map[string]*listener{},
 		spare: make(chan *Work), closed: make(chan struct{}),
 	}
-	b.dead.WithLabelValues(cfg.Consumer) // there from the start
 	var err error
 	if c.control, err = b.subscribeControl(); err != nil {
 		return nil, err
@@ -329,6 +329,7 @@ func (c *Consumer) open(msg *message) (*Work, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the delivery count: %w", err)
 	}
+	waited(c.metrics.waits, meta.Timestamp, meta.NumDelivered)
 	return &Work{
 		Request: req, Body: msg.Data(), Delivery: meta.NumDelivered, bus: c.bus, stop: c.ctx.Done(), msg: msg, object: first(msg.Headers()[contract.HeaderBody]),
 		begun: time.Now(),
@@ -366,6 +367,9 @@ func (c *Consumer) handle(w *Work) {
 	w.granted.Store(true)
 	ctx, end := w.span(ctx, c.cfg.Consumer)
 	defer end(nil)
+	c.metrics.busy.Inc()
+	defer c.metrics.busy.Dec()
+	defer func(began time.Time) { c.metrics.seconds.Observe(time.Since(began).Seconds()) }(time.Now())
 	if w.object != "" {
 		body, err := c.bus.loadBody(ctx, w.object)
 		if errors.Is(err, jetstream.ErrObjectNotFound) {

@@ -29,6 +29,8 @@ routing: {priority: [groq], fast: [groq], large: groq, final_fallback: "", alias
 `))
 	status, answer := x.do(t, http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
 	require.Equal(t, http.StatusOK, status, answer)
+	status, answer = x.do(t, http.MethodPost, "/v1/chat/completions", `{"model":"m","stream":true,"messages":[{"role":"user","content":"hi"}]}`)
+	require.Equal(t, http.StatusOK, status, answer)
 	status, text := x.do(t, http.MethodGet, "/metrics", "")
 	require.Equal(t, http.StatusOK, status)
 	problems, err := promlint.New(strings.NewReader(text)).Lint()
@@ -38,21 +40,28 @@ routing: {priority: [groq], fast: [groq], large: groq, final_fallback: "", alias
 	page, err := os.ReadFile("../../../../docs/operations.md")
 	require.NoError(t, err)
 	documented := map[string]bool{}
-	for _, name := range regexp.MustCompile("`(hydrallm_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
+	for _, name := range regexp.MustCompile("`(hydrallm_[a-z_]+|gen_ai_(?:client|server)_[a-z_]+)").FindAllStringSubmatch(string(page), -1) {
 		documented[name[1]] = true
 	}
+	for _, ofKeys := range []string{"hydrallm_client_requests_total", "hydrallm_client_tokens_total"} { // there when a client has a key with a name
+		delete(documented, ofKeys)
+	}
 	measured := map[string]bool{}
-	for _, name := range regexp.MustCompile(`(?m)^# TYPE (hydrallm_\w+)`).FindAllStringSubmatch(text, -1) {
+	for _, name := range regexp.MustCompile(`(?m)^# TYPE ((?:hydrallm|gen_ai)_\w+)`).FindAllStringSubmatch(text, -1) {
 		measured[name[1]] = true
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(measured)), slices.Sorted(maps.Keys(documented)))
 	for _, series := range []string{
 		`hydrallm_upstream_attempts_total{class="auth",upstream="idle"} 0`, `hydrallm_channels_skipped_total{reason="no_key",upstream="idle"} 0`,
-		`hydrallm_breaker_transitions_total{to="open",upstream="idle"} 0`, `hydrallm_tokens_total{kind="prompt",model="real-b",provider="pa"} 0`,
+		`hydrallm_breaker_transitions_total{to="open",upstream="idle"} 0`, `gen_ai_client_token_usage_sum{gen_ai_operation_name="chat",gen_ai_provider_name="pa",gen_ai_request_model="real-b",gen_ai_token_type="input"} 0`,
 		`hydrallm_analyzer_decisions_total{reason="key_availability"} 0`, `hydrallm_session_writer_facts_poisonous_total{kind="usage"} 0`,
 		`hydrallm_keys{provider="groq",state="usable"} 2`, `hydrallm_keys{provider="groq",state="resting"} 0`,
 		`hydrallm_stream_gate_total{outcome="error"} 0`, `hydrallm_failovers_total{class="upstream"} 0`,
-		`hydrallm_dead_letters_total{stage="dispatcher"} 0`,
+		`hydrallm_dead_letters_total{stage="dispatcher"} 0`, `hydrallm_breaker_open{upstream="idle"} 0`,
+		`hydrallm_key_rests_total{class="quota",provider="groq"} 0`, `hydrallm_stage_in_flight{stage="enricher"} 0`,
+		`gen_ai_server_request_duration_seconds_count{error_type="",gen_ai_operation_name="chat",gen_ai_provider_name="pa",gen_ai_request_model="m",gen_ai_response_model="real-a"} 2`,
+		`gen_ai_server_time_to_first_token_seconds_count{gen_ai_operation_name="chat",gen_ai_provider_name="pa",gen_ai_request_model="m",gen_ai_response_model="real-a"} 1`,
+		`gen_ai_client_operation_duration_seconds_count{error_type="",gen_ai_operation_name="chat",gen_ai_provider_name="pa",gen_ai_request_model="real-a"} 2`,
 	} {
 		require.Contains(t, text, series+"\n")
 	}

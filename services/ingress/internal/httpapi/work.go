@@ -5,7 +5,6 @@ import (
 	"errors"
 	"time"
 
-
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/services/ingress/internal/upload"
 	"hydrallm/shared/contract"
