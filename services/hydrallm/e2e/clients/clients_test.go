@@ -4,6 +4,7 @@ package clients
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,6 +45,23 @@ func run(t *testing.T, dir string, env []string, name string, args ...string) st
 	return strings.TrimSpace(string(out))
 }
 
+// oldestNode is the major version that the clients of npm want at least, as their packages say (engines).
+const oldestNode = 20
+
+// nodeForClients gives a Node that is new enough, or ends a test that can't have it.
+func nodeForClients(t *testing.T) string {
+	t.Helper()
+	node := machine.Program(t, "node")
+	version := run(t, ".", nil, node, "--version")
+	var major int
+	_, err := fmt.Sscanf(version, "v%d.", &major)
+	require.NoError(t, err, version)
+	if major < oldestNode {
+		machine.Missing(t, "Node", fmt.Errorf("the clients want version %d or newer, this is %s", oldestNode, version))
+	}
+	return node
+}
+
 // R-022, R-658: SDKs, frameworks and coding agents work as they are installed, with another base address and key.
 func TestClients(t *testing.T) {
 	url := startGateway(t)
@@ -54,10 +72,7 @@ func TestClients(t *testing.T) {
 	installing.Go(func() { _, _ = pipOnce() }) // whoever needs it gets the error
 
 	t.Run("npm", func(t *testing.T) {
-		node := machine.Program(t, "node")
-		if version := run(t, ".", nil, node, "--version"); version < "v20" {
-			t.Skipf("the clients want Node 20 or newer, this is %s", version)
-		}
+		node := nodeForClients(t)
 		dir := scratch(t)
 		require.NoError(t, os.Symlink(filepath.Join(installed(t, "npm", npmOnce), "node_modules"), filepath.Join(dir, "node_modules")))
 		const file = "clients.test.mjs"
@@ -82,7 +97,7 @@ func TestClients(t *testing.T) {
 		out := run(t, dir, []string{
 			"ANTHROPIC_BASE_URL=" + url, "ANTHROPIC_AUTH_TOKEN=" + clientKey, "ANTHROPIC_MODEL=demo", "ANTHROPIC_SMALL_FAST_MODEL=demo",
 			"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
-		}, machine.Program(t, "node"), program, "-p", "--permission-mode", "acceptEdits",
+		}, nodeForClients(t), program, "-p", "--permission-mode", "acceptEdits",
 			`call Read {"file_path": "`+dir+`/a.txt"}`+"\n"+`then call Write {"file_path": "`+dir+`/b.txt", "content": "copied"}`+"\nthen say All done.")
 		require.Equal(t, "All done.", out)
 		text, err := os.ReadFile(filepath.Join(dir, "b.txt"))
@@ -105,7 +120,7 @@ wire_api = "responses"
 request_max_retries = 0
 stream_max_retries = 0
 `), 0o600))
-		out := run(t, dir, append(env, "CODEX_HOME="+home), machine.Program(t, "node"), program, "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access",
+		out := run(t, dir, append(env, "CODEX_HOME="+home), nodeForClients(t), program, "exec", "--skip-git-repo-check", "--sandbox", "danger-full-access",
 			"call exec_command {\"cmd\": \"cp a.txt b.txt && cat b.txt\"}\nthen say All done.")
 		require.True(t, strings.HasSuffix(out, "All done."), out)
 		text, err := os.ReadFile(filepath.Join(dir, "b.txt"))
