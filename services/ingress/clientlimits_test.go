@@ -59,13 +59,15 @@ func TestRequestsPerMinute(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	a := g.chat(chatBody, k.header()...)
+	b := other.do(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`), k.header()...)
+	list := g.do(http.MethodGet, "/v1/models", nil, k.header()...)
 	if time.Since(begun) > 50*time.Second {
 		t.Skip("the minute was over before the requests were")
 	}
 	require.Equal(t, int64(20), passed.Load())
 	require.Equal(t, int64(20), refused.Load())
 
-	a := g.chat(chatBody, k.header()...)
 	_, code := requireError(t, a, http.StatusTooManyRequests)
 	require.Equal(t, "rate_limit_exceeded", code)
 	require.Equal(t, "requests", gjson.Get(a.body, "error.type").String())
@@ -75,11 +77,10 @@ func TestRequestsPerMinute(t *testing.T) {
 	require.NoError(t, err)
 	require.Positive(t, reset)
 	require.Empty(t, a.Header.Get("X-Ratelimit-Limit-Tokens"))
-	a = other.do(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"m","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`), k.header()...)
-	require.Equal(t, http.StatusTooManyRequests, a.StatusCode)
-	require.Equal(t, "rate_limit_error", gjson.Get(a.body, "error.type").String())
-	require.Equal(t, "0", a.Header.Get("Anthropic-Ratelimit-Requests-Remaining"))
-	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/v1/models", nil, k.header()...).StatusCode, "only what goes to a model counts")
+	require.Equal(t, http.StatusTooManyRequests, b.StatusCode)
+	require.Equal(t, "rate_limit_error", gjson.Get(b.body, "error.type").String())
+	require.Equal(t, "0", b.Header.Get("Anthropic-Ratelimit-Requests-Remaining"))
+	require.Equal(t, http.StatusOK, list.StatusCode, "only what goes to a model counts")
 }
 
 // R-778: tokens that were used count, of whole answers and of streams; the limits of the upstream are not the client's.

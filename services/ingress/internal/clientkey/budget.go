@@ -29,6 +29,9 @@ type spending struct {
 // askAgain is how long a database that did not answer is left alone.
 const askAgain = 5 * time.Second
 
+// askLimit bounds the wait for the database.
+const askLimit = 2 * time.Second
+
 // roll begins the period of now. The caller holds mu.
 func (s *spending) roll(p Period, now time.Time, zone *time.Location) {
 	if s.period == p && now.Before(s.to) && !now.Before(s.from) {
@@ -90,7 +93,7 @@ func (s *spending) check(ctx context.Context, id string, b *Budget, zone *time.L
 			<-others // it has its limit of time
 			continue
 		}
-		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		limited, cancel := context.WithTimeout(context.WithoutCancel(ctx), askLimit)
 		usage, err := ask(limited, []query.ClientSince{{Principal: id, Since: from}})
 		cancel()
 		if err == nil && len(usage) == 1 {

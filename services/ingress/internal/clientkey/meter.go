@@ -162,8 +162,8 @@ func (m *meter) fetch(ctx context.Context, need, limit int64) {
 	m.start, m.left, m.free = start, m.left+got, free
 }
 
-// patience bounds the wait for the counter.
-const patience = 2 * time.Second
+// patience bounds the wait for the counter. While NATS does not answer, no request gets anywhere, so that it costs nothing to wait.
+const patience = 5 * time.Second
 
 // portion takes at least need from the counter, or nothing if there is not so much, but for the window that has begun then. It takes a tenth of the limit,
 // and less when little is left, so that little is lost at an ingress that does not need it.
