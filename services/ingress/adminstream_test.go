@@ -224,7 +224,7 @@ func TestAdminStreamEndsWithTheGateway(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), await.Limit)
 	defer cancel()
 	require.NoError(t, g.ingress.Stop(ctx), "nothing is cut off")
-	for range r.events { //nolint:revive // they are read to their end
+	for range r.events {
 	}
 }
 

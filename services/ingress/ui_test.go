@@ -77,7 +77,7 @@ func TestInterfaceBelowAPrefix(t *testing.T) {
 	require.NoError(t, err)
 	proxy := httptest.NewServer(http.StripPrefix("/some/gateway", httputil.NewSingleHostReverseProxy(to)))
 	defer proxy.Close()
-	get := func(at *url.URL) (*http.Response, string) {
+	get := func(at *url.URL) (final *url.URL, status int, text string) {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.String(), nil)
 		require.NoError(t, err)
 		resp, err := proxy.Client().Do(req)
@@ -85,19 +85,19 @@ func TestInterfaceBelowAPrefix(t *testing.T) {
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		return resp, string(body)
+		return resp.Request.URL, resp.StatusCode, string(body)
 	}
 	start, err := url.Parse(proxy.URL + "/some/gateway/ui")
 	require.NoError(t, err)
-	resp, page := get(start)
-	require.Equal(t, "/some/gateway/ui/", resp.Request.URL.Path, "where the redirect leads")
+	final, _, page := get(start)
+	require.Equal(t, "/some/gateway/ui/", final.Path, "where the redirect leads")
 	links := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1)
 	require.NotEmpty(t, links)
 	for _, l := range links {
-		at, err := resp.Request.URL.Parse(l[1])
+		at, err := final.Parse(l[1])
 		require.NoError(t, err)
-		file, body := get(at)
-		require.Equal(t, http.StatusOK, file.StatusCode, at.Path)
+		_, status, body := get(at)
+		require.Equal(t, http.StatusOK, status, at.Path)
 		require.NotEmpty(t, body)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -90,7 +91,7 @@ func TestSettingsOfSeveralWriters(t *testing.T) {
 		wg.Go(func() {
 			for n := range 5 {
 				_, err := query.PutSettings.Ask(t.Context(), b, query.ChangedSettings{
-					Set: map[string]query.Document{"shared": query.Document(fmt.Sprint(i)), fmt.Sprint("own-", i): query.Document(fmt.Sprint(n))},
+					Set: map[string]query.Document{"shared": query.Document(strconv.Itoa(i)), fmt.Sprint("own-", i): query.Document(strconv.Itoa(n))},
 				})
 				if err != nil {
 					t.Error(err)

@@ -117,7 +117,7 @@ func (s located) take(r *reader, text json.RawMessage) {
 		return
 	}
 	n := scalar(fmt.Sprint(got.Elem().Interface()), 0)
-	if list, ok := got.Elem().Interface().([]string); ok {
+	if list, ok := reflect.TypeAssert[[]string](got.Elem()); ok {
 		n = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
 		for _, item := range list {
 			n.Content = append(n.Content, scalar(item, 0))

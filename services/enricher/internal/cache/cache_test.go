@@ -107,7 +107,7 @@ func TestAges(t *testing.T) {
 			{23*time.Hour + 59*time.Minute, 48 * time.Hour, 3, true},
 			{2 * time.Minute, 48 * time.Hour, 4, false},
 		} {
-			time.Sleep(step.wait)
+			time.Sleep(step.wait) //nolint:forbidigo // in a bubble
 			got, cached := get(step.age)
 			require.Equal(t, step.want, got)
 			require.Equal(t, step.cached, cached)
@@ -158,7 +158,7 @@ func TestWorkIsShared(t *testing.T) {
 			all.Go(func() {
 				got, cached, err := cache.Get(t.Context(), c, "page", "u", time.Hour, keep, func(ctx context.Context) (string, error) {
 					works.Add(1)
-					time.Sleep(time.Second)
+					time.Sleep(time.Second) //nolint:forbidigo // in a bubble
 					return "text", ctx.Err()
 				})
 				if err == nil && got == "text" && cached {

@@ -56,7 +56,7 @@ func (b *Budget) check() error {
 		return wrong("budget.unit", "must be tokens or money")
 	case b.Period != Day && b.Period != Month:
 		return wrong("budget.period", "must be day or month")
-	case !(b.Amount > 0) || b.Amount > maxAmount || math.IsNaN(b.Amount): //nolint:staticcheck // not a number is not above 0
+	case !(b.Amount > 0) || b.Amount > maxAmount || math.IsNaN(b.Amount):
 		return wrong("budget.amount", "must be a positive number")
 	case b.Unit == Tokens && b.Amount != math.Trunc(b.Amount):
 		return wrong("budget.amount", "must be a whole number of tokens")

@@ -67,7 +67,7 @@ func follow(b *teller) (n *news, second func() []string) {
 			name, _, _ := strings.Cut(strings.TrimPrefix(string(e), "event: "), "\n")
 			names = append(names, name)
 		}
-		time.Sleep(liveEvery)
+		time.Sleep(liveEvery) //nolint:forbidigo // in a bubble
 		return names
 	}
 }
@@ -121,16 +121,16 @@ func TestNewsAreBounded(t *testing.T) {
 			n.look(t.Context())
 		}
 		require.Equal(t, before+3, b.asked.Load())
-		time.Sleep(liveEvery)
+		time.Sleep(liveEvery) //nolint:forbidigo // in a bubble
 		second()
 		for range 2 * liveEvents {
 			b.status++
 			n.look(t.Context())
-			time.Sleep(liveEvery)
+			time.Sleep(liveEvery) //nolint:forbidigo // in a bubble
 		}
 		require.Len(t, n.events, liveEvents)
 		require.Equal(t, "missed", second()[0])
-		time.Sleep(time.Hour)
+		time.Sleep(time.Hour) //nolint:forbidigo // in a bubble
 		b.newest = 9
 		require.Equal(t, []string{"status"}, second())
 	})

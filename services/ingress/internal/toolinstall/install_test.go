@@ -32,7 +32,7 @@ func newMachine(t *testing.T) machine {
 func (m machine) program(name, script string) {
 	m.t.Helper()
 	text := "#!/bin/sh\nPATH=/usr/bin:/bin\nNOTES=" + m.dir + "/notes\necho \"" + name + " $*\" >>$NOTES\nenv >>" + m.dir + "/env\n" + script + "\n"
-	require.NoError(m.t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o700)) //nolint:gosec // a program
+	require.NoError(m.t, os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o700))
 }
 
 func (m machine) read(name string) string {

@@ -116,7 +116,10 @@ func plausibleTimeline(q query.Timeline) query.Timeline {
 	}
 	span := q.To.Sub(q.From)
 	q.Step = min(max(q.Step.Truncate(time.Millisecond), time.Millisecond, (span/MaxPoints).Truncate(time.Millisecond)+time.Millisecond), span)
-	q.From = q.To.Add(-(span + q.Step - 1) / q.Step * q.Step) // whole steps
+	if part := span % q.Step; part > 0 {
+		span += q.Step - part // whole steps
+	}
+	q.From = q.To.Add(-span)
 	return q
 }
 
