@@ -32,10 +32,13 @@ var (
 )
 
 // Render gives the HTML of a text: no scripts, no styles, no forms, no images and nothing else that a browser would load, links only to http and
-// https, which open elsewhere and tell nobody where they were. It is safe for concurrent use.
+// https, which open elsewhere and tell nobody where they were. A text that would take long to convert comes as it is. It is safe for concurrent use.
 func Render(source []byte) ([]byte, error) {
 	if len(source) > MaxSize {
 		return nil, fmt.Errorf("the text has %d bytes, more than %d", len(source), MaxSize)
+	}
+	if costly(source) {
+		return plain(source), nil
 	}
 	var html bytes.Buffer
 	if err := converter.Convert(source, &html); err != nil {

@@ -50,13 +50,64 @@ func TestNothingRuns(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Text of a model can be anything, and must not take long: each nesting costs a parser something.
-func TestDeepNesting(t *testing.T) {
+// R-364, R-798: text of a model can be anything, and must not take long: what would is shown as it is.
+func TestCostlyText(t *testing.T) {
 	t.Parallel()
-	for _, piece := range []string{"> ", "- ", "[", "*a ", "`", "| a ", "~", "<a>", "![", "1. "} {
-		got, err := markdown.Render([]byte(strings.Repeat(piece, 4000)))
-		require.NoError(t, err)
-		requireHarmless(t, got)
+	table := strings.Repeat("|a", 2000) + "\n" + strings.Repeat("|-", 2000) + "\n"
+	for name, source := range map[string]string{
+		"quotes":            strings.Repeat(">", 100_000),
+		"spaced quotes":     strings.Repeat("> ", 100_000),
+		"lists":             strings.Repeat("- ", 100_000),
+		"numbered lists":    strings.Repeat("1. ", 80_000),
+		"mixed":             strings.Repeat("> 1) + ", 30_000),
+		"links":             strings.Repeat("[a](", 60_000),
+		"brackets":          strings.Repeat("[", 200_000),
+		"images":            strings.Repeat("![a", 80_000),
+		"references":        strings.Repeat("[a]: x\n", 20_000) + strings.Repeat("[a]", 20_000),
+		"code of all sizes": codeSpans(),
+		"comments":          strings.Repeat("<!--", 60_000),
+		"emphasis":          strings.Repeat("*a_ ", 60_000),
+		"addresses":         strings.Repeat("_a", 120_000),
+		"struck":            strings.Repeat("~~a", 80_000),
+		"rows of a table":   table + strings.Repeat("|\n", 100_000),
+		"the same, quoted":  "> x\n" + strings.Repeat("[a](\n> ", 30_000),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := markdown.Render([]byte(source))
+			require.NoError(t, err)
+			require.Equal(t, "<pre><code>"+html.EscapeString(source)+"</code></pre>\n", string(got))
+			requireHarmless(t, got)
+		})
+	}
+}
+
+func codeSpans() string {
+	var b strings.Builder
+	for i := range 650 {
+		b.WriteString(strings.Repeat("`", i+1) + "a")
+	}
+	return b.String()
+}
+
+// R-364: long answers of the usual kind are not costly.
+func TestLongText(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"paragraphs": strings.Repeat("Some *words* with `code` and [a link](https://example.org/a_b_c).\n\n", 3500),
+		"one list":   strings.Repeat("- **a**: `b`, see [c](https://example.org)\n", 400),
+		"a table":    "|a|b|c|\n|-|-|-|\n" + strings.Repeat("|some|more|text|\n", 5000),
+		"code":       "```go\n" + strings.Repeat("func (s *store) get_all(keys []string) []int { return nil }\n", 400) + "```\n",
+		"a rule":     "a\n\n" + strings.Repeat("-", 500) + "\n\n" + strings.Repeat("*", 500),
+		"quotes":     strings.Repeat("> ", 20) + "deep",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := markdown.Render([]byte(source))
+			require.NoError(t, err)
+			require.NotEqual(t, "<pre><code>"+html.EscapeString(source)+"</code></pre>\n", string(got))
+			requireHarmless(t, got)
+		})
 	}
 }
 
