@@ -243,7 +243,7 @@ func (a *addedKeys) pool(provider string) (*keypool.Pool, error) {
 	if pool := a.d.keys[provider]; pool != nil {
 		return pool, nil
 	}
-	message := fmt.Sprintf("There is no provider %.100q", provider)
+	message := "There is no provider with this id" // it isn't repeated: it may be a key that was put in the wrong place
 	if _, known := a.d.gateway().Provider(provider); known {
 		message = fmt.Sprintf("The provider %.100q has no pool of keys", provider)
 	}

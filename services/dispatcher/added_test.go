@@ -139,14 +139,16 @@ func TestKeysThatAreNotAdded(t *testing.T) {
 	p := setup(t)
 	p.start("d1", p.emptyPool(adminKey))
 	for name, tc := range map[string]struct{ secret, provider, want string }{
-		"unknown provider":          {adminKey, "nowhere", "There is no provider"},
+		"unknown provider":          {adminKey, "nowhere", "There is no provider with this id"},
+		"a key in its place":        {adminKey, newKey, "There is no provider with this id"},
 		"a provider with one key":   {adminKey, "other", "has no pool of keys"},
 		"another admin key":         {"something-else-entirely", "groq", "different admin keys"},
-		"a provider without a name": {adminKey, "", "There is no provider"},
+		"a provider without a name": {adminKey, "", "There is no provider with this id"},
 	} {
 		_, err := p.addKeys(tc.secret, tc.provider, newKey)
 		require.ErrorIs(t, err, fault.New(fault.Invalid, ""), name)
 		require.ErrorContains(t, err, tc.want, name)
+		require.NotContains(t, err.Error(), newKey, "R-799")
 	}
 }
 

@@ -141,6 +141,32 @@ func TestAdminKey(t *testing.T) {
 	require.Contains(t, g.log.String(), "wrong admin key")
 }
 
+// R-799: what stands between client and gateway may look at one of several keys, the gateway looks at all.
+func TestSeveralAdminKeys(t *testing.T) {
+	t.Parallel()
+	g := setup(t, withAdmin)
+	serve(t, g, "dispatcher", map[string]string{"status": `{}`})
+	for _, tt := range []struct {
+		keys []string
+		want int
+	}{
+		{[]string{adminKey, adminKey}, http.StatusOK},
+		{[]string{adminKey, "other"}, http.StatusUnauthorized},
+		{[]string{"other", adminKey}, http.StatusUnauthorized},
+		{[]string{adminKey, ""}, http.StatusUnauthorized},
+		{[]string{"", adminKey}, http.StatusUnauthorized},
+		{[]string{"", ""}, http.StatusUnauthorized},
+	} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+"/v1/admin/status", nil)
+		require.NoError(t, err)
+		req.Header["X-Admin-Key"] = tt.keys
+		resp, err := g.client.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, tt.want, resp.StatusCode, tt.keys)
+	}
+}
+
 // R-331: guessing is slowed down.
 func TestAdminGuessing(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,7 @@ import (
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/dispatcherhealth"
+	"hydrallm/shared/fault"
 	"hydrallm/shared/query"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
@@ -193,11 +194,9 @@ func TestStatusOfAllDispatchers(t *testing.T) {
 	require.Equal(t, "gone", gjson.Get(a.body, `dispatchers.#(error!="").id`).Str)
 }
 
-// R-752: what an operator changes is kept as an event, with who, what and how it ended; what is only read is not. Nothing of a key is in it.
-func TestChangesAreKept(t *testing.T) {
-	t.Parallel()
-	g := setupOn(t, natstest.Start(t), withAdmin)
-	anything(g)
+// events gives those that the session writer would keep.
+func events(t *testing.T, g *gateway) <-chan contract.Log {
+	t.Helper()
 	kept := make(chan contract.Log, 16)
 	facts, err := g.worker.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 1}, func(_ context.Context, batch []bus.Fact) error {
 		for _, f := range batch {
@@ -211,6 +210,34 @@ func TestChangesAreKept(t *testing.T) {
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, facts.Stop(context.WithoutCancel(t.Context()))) })
+	return kept
+}
+
+// R-333, R-799: a key that was taken for a provider is neither kept nor told.
+func TestKeyInTheWrongPlace(t *testing.T) {
+	t.Parallel()
+	g := setupOn(t, natstest.Start(t), withAdmin)
+	kept := events(t, g)
+	refuse := func(asked) ([]byte, error) { return nil, fault.New(fault.Invalid, "There is no provider with this id") }
+	dispatch(t, g, refuse, "add_keys", "remove_key")
+	const key = "Misplaced-Key-4f5a"
+	for method, body := range map[string]string{
+		http.MethodPost: `{"provider":"` + key + `","keys":["p"]}`, http.MethodDelete: `{"provider":"` + key + `","index":1}`,
+	} {
+		a := g.do(method, "/v1/admin/keys", strings.NewReader(body), "X-Admin-Key", adminKey)
+		requireError(t, a, http.StatusBadRequest)
+		l := await.Value(t, kept)
+		require.Equal(t, method+" /v1/admin/keys", l.Message)
+		require.NotContains(t, a.body+string(l.Metadata)+g.log.String(), key)
+	}
+}
+
+// R-752: what an operator changes is kept as an event, with who, what and how it ended; what is only read is not. Nothing of a key is in it.
+func TestChangesAreKept(t *testing.T) {
+	t.Parallel()
+	g := setupOn(t, natstest.Start(t), withAdmin)
+	anything(g)
+	kept := events(t, g)
 	g.do(http.MethodGet, "/v1/admin/stats", nil, "X-Admin-Key", adminKey)
 	a := g.do(http.MethodPost, "/v1/admin/keys", strings.NewReader(`{"provider":"p","keys":["Added-Key-4f5a"]}`), "X-Admin-Key", adminKey)
 	require.Equal(t, http.StatusOK, a.StatusCode, a.body)

@@ -88,7 +88,7 @@ func (g *gateway) read(t *testing.T) *reader {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+"/v1/admin/stream", nil)
 	require.NoError(t, err)
 	req.Header.Set("X-Admin-Key", adminKey)
-	resp, err := g.client.Do(req)
+	resp, err := g.client.Do(req) //nolint:bodyclose // closed by the goroutine below
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 	require.Contains(t, resp.Header.Get("Content-Type"), "text/event-stream")

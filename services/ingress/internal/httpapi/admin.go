@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // admin serves the routes of operators. Nothing else of the request is looked at before the key, and there is no CORS.
 func (a *API) admin(x *exchange, path string) error {
 	x.route = routeAdmin
-	if f := a.Admin.Check(x.Request.Header.Peek("X-Admin-Key"), x.from(), x.Time()); f != nil {
+	if f := a.Admin.Check(adminKey(&x.Request.Header), x.from(), x.Time()); f != nil {
 		return f
 	}
 	below := strings.TrimPrefix(path, prefixAdmin)
@@ -35,6 +36,20 @@ func (a *API) admin(x *exchange, path string) error {
 		return fault.New(fault.NotFound, "There is no such admin route")
 	}
 	return x.allow(strings.Join(methods, ", "))
+}
+
+// adminKey gives the key of an operator, which must be the same wherever it is given; otherwise it is a wrong one.
+func adminKey(h *fasthttp.RequestHeader) []byte {
+	keys := h.PeekAll("X-Admin-Key")
+	if len(keys) == 0 {
+		return nil
+	}
+	for _, k := range keys[1:] {
+		if !bytes.Equal(k, keys[0]) {
+			return bytes.Join(keys, []byte(","))
+		}
+	}
+	return keys[0]
 }
 
 // serveAdmin serves a route and keeps in the events what it changed.

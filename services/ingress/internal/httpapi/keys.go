@@ -45,15 +45,15 @@ func addKeys(x *exchange) error {
 	for _, key := range add.keys {
 		sealed, err := a.Seal([]byte(key), add.provider)
 		if err != nil {
-			return fmt.Errorf("sealing a key of %s: %w", add.provider, err)
+			return fmt.Errorf("sealing a key: %w", err)
 		}
 		question.Keys = append(question.Keys, sealed)
 	}
-	x.note("provider", add.provider)
 	added, err := query.AddKeys.Ask(a.Queries(), a.Bus, question)
 	if err != nil {
 		return err
 	}
+	x.note("provider", add.provider) // that there is: anything else may be a key in the wrong place
 	x.note("added", added.Added)
 	return showJSON(x, added)
 }
@@ -68,9 +68,12 @@ func removeKey(x *exchange) error {
 	if err := json.Unmarshal(body, &q); err != nil || q.Provider == "" {
 		return invalid("", openai.CodeInvalidValue, "The body must be like {\"provider\": \"groq\", \"index\": 2}")
 	}
+	if err := pass(x, query.RemoveKey, q); err != nil {
+		return err
+	}
 	x.note("provider", q.Provider)
 	x.note("index", q.Index)
-	return pass(x, query.RemoveKey, q)
+	return nil
 }
 
 // newKeys is what a request wants to add.

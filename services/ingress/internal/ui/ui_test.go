@@ -26,13 +26,13 @@ func folder(t *testing.T) (name, page string) {
 	return found[1], page
 }
 
-// source gives the files of a kind by their names below the folder.
-func source(t *testing.T, kind string) map[string]string {
+// source gives the modules by their names below the folder.
+func source(t *testing.T) map[string]string {
 	t.Helper()
 	in, _ := folder(t)
 	files := map[string]string{}
 	for name, f := range ui.Files() {
-		if strings.HasSuffix(name, kind) {
+		if strings.HasSuffix(name, ".js") {
 			files[strings.TrimPrefix(name, in+"/")] = string(f.Body)
 		}
 	}
@@ -69,7 +69,7 @@ func TestPageNamesItsFiles(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, f.Body, body, name)
 	}
-	for name := range source(t, ".js") {
+	for name := range source(t) {
 		require.Contains(t, page, `<link rel="modulepreload" href="`+in+"/"+name+`">`)
 	}
 }
@@ -79,7 +79,7 @@ var imports = regexp.MustCompile(`(?m)^import\b[^']*'([^']+)'|^export\b[^'=]*\bf
 // R-762: every import leads to a module by a relative path, and every module is used.
 func TestModulesAreLinked(t *testing.T) {
 	t.Parallel()
-	modules := source(t, ".js")
+	modules := source(t)
 	used := map[string]bool{}
 	open := []string{"app.js"}
 	for len(open) > 0 {
@@ -119,7 +119,7 @@ func TestFilesNeedNothingElse(t *testing.T) {
 	}
 	_, page := folder(t)
 	require.NotRegexp(t, `<style|style="|<script[^>]*>[^<]`, page)
-	for name, body := range source(t, ".js") { // markup is read in one place
+	for name, body := range source(t) { // markup is read in one place
 		require.Equal(t, name == "core/dom.js", strings.Contains(body, "DOMParser"), name)
 	}
 }
@@ -127,7 +127,7 @@ func TestFilesNeedNothingElse(t *testing.T) {
 // Modules are small; catalogues are lists.
 func TestModulesAreSmall(t *testing.T) {
 	t.Parallel()
-	for name, body := range source(t, ".js") {
+	for name, body := range source(t) {
 		if !strings.HasPrefix(name, "lang/") {
 			require.LessOrEqual(t, strings.Count(body, "\n"), 400, name)
 		}
@@ -138,7 +138,7 @@ func TestModulesAreSmall(t *testing.T) {
 func catalogues(t *testing.T) map[string]map[string]string {
 	t.Helper()
 	all := map[string]map[string]string{}
-	for name, body := range source(t, ".js") {
+	for name, body := range source(t) {
 		if !strings.HasPrefix(name, "lang/") {
 			continue
 		}
@@ -176,7 +176,7 @@ func TestTextsAreInTheCatalogues(t *testing.T) {
 	asked := regexp.MustCompile(`\bt\('([\w.]+)'`)
 	many := regexp.MustCompile(`\btn\('([\w.]+)'`)
 	begins := regexp.MustCompile("\\btn?\\(`([\\w.]+)\\$")
-	for name, body := range source(t, ".js") {
+	for name, body := range source(t) {
 		if strings.HasPrefix(name, "lang/") {
 			continue
 		}
