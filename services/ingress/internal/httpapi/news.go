@@ -16,12 +16,12 @@ import (
 
 // Bounds of the news that operators get.
 const (
-	liveEvery   = time.Second     // how often it is looked for news
-	liveLimit   = 3 * time.Second // of one look
-	liveBatch   = 100             // log lines, or requests, of one event
-	liveEvents  = 64              // that are kept for readers that are slow
+	liveEvery   = time.Second      // how often it is looked for news
+	liveLimit   = 10 * time.Second // of one look
+	liveBatch   = 100              // log lines, or requests, of one event
+	liveEvents  = 64               // that are kept for readers that are slow
 	liveReaders = 32
-	liveStale   = 10 * time.Second // after which what was known is forgotten
+	liveStale   = 30 * time.Second // after which what was known is forgotten
 )
 
 // news is what the readers of the admin stream have in common. There is no goroutine: the first reader who finds that it is time looks for news, and the
