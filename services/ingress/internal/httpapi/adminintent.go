@@ -34,11 +34,11 @@ func addKeywords(x *exchange) error {
 		}
 		q.Keywords = append(q.Keywords, rawjson.Text(raw))
 	}
-	x.note("lang", q.Lang)
 	added, err := query.AddKeywords.Ask(x.api.Queries(), x.api.Bus, q)
 	if err != nil {
 		return err
 	}
+	x.note("lang", q.Lang)
 	x.note("added", len(added.Added))
 	return showJSON(x, added)
 }

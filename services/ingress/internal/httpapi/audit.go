@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/subject"
@@ -21,7 +22,7 @@ const auditLimit = 5 * time.Second
 // audited is what an event says beside its sentence. It holds nothing of the body of the request but what its handler notes.
 type audited struct {
 	Route  string         `json:"route"`
-	ID     string         `json:"id,omitempty"` // that the path names
+	ID     string         `json:"id,omitempty"` // that the path names; its beginning when nothing was changed
 	From   string         `json:"from"`         // address of the client
 	Status int            `json:"status"`
 	Notes  map[string]any `json:"notes,omitempty"`
@@ -41,6 +42,9 @@ func (a *API) audit(x *exchange, r adminRoute, err error) {
 	e := audited{Route: route, ID: fault.Shown(x.id), From: x.from().String(), Status: x.Response.StatusCode(), Notes: x.notes}
 	level, word := slog.LevelInfo, "INFO"
 	if err != nil {
+		if x.id != "" {
+			e.ID = config.Mask(x.id) // nothing may have this id: somebody may have taken a key for it
+		}
 		e.Status = fault.From(err).Status()
 		level, word = slog.LevelWarn, "WARNING"
 	}
