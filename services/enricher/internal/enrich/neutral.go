@@ -43,10 +43,13 @@ func visible(text string) string {
 }
 
 // unseen are letters and marks that show nothing, or a stroke through what is before them.
-var unseen = &unicode.RangeTable{R16: []unicode.Range16{
-	{0x0334, 0x0338, 1}, {0x034F, 0x034F, 1}, {0x115F, 0x1160, 1}, {0x17B4, 0x17B5, 1}, {0x180B, 0x180F, 1}, {0x20D2, 0x20D3, 1}, {0x20E5, 0x20E6, 1}, {0x2800, 0x2800, 1},
-	{0x3164, 0x3164, 1}, {0xFE00, 0xFE0E, 1}, {0xFFA0, 0xFFA0, 1}, {0xFFFD, 0xFFFD, 1},
-}, R32: []unicode.Range32{{0xE0000, 0xE0FFF, 1}}}
+var unseen = &unicode.RangeTable{
+	R16: []unicode.Range16{
+		{0x0334, 0x0338, 1}, {0x034F, 0x034F, 1}, {0x115F, 0x1160, 1}, {0x17B4, 0x17B5, 1}, {0x180B, 0x180F, 1}, {0x20D2, 0x20D3, 1}, {0x20E5, 0x20E6, 1},
+		{0x2800, 0x2800, 1}, {0x3164, 0x3164, 1}, {0xFE00, 0xFE0E, 1}, {0xFFA0, 0xFFA0, 1}, {0xFFFD, 0xFFFD, 1},
+	},
+	R32: []unicode.Range32{{0xE0000, 0xE0FFF, 1}},
+}
 
 // hidden says whether a reader does not see r behind another character. What joins emoji, or makes one of a sign, has its place behind these alone.
 func hidden(r, before rune) bool {

@@ -17,7 +17,7 @@ const maxURLs = 5
 
 // address is an address in a text. It ends at white space, parentheses, angle brackets (R-241), and at what no address holds as it is: quotation marks, arrows,
 // emoji, characters that show nothing. Letters and digits of all scripts may be in one.
-var address = regexp.MustCompile("(?i)https?://(?:[!#-'*-;=?-_a-z{-~]|[^\\x00-\\x7f\\PL]|[^\\x00-\\x7f\\PM]|[^\\x00-\\x7f\\PN]|[\\p{Pd}·・])+")
+var address = regexp.MustCompile(`(?i)https?://(?:[!#-'*-;=?-_a-z{-~]|[^\x00-\x7f\PL]|[^\x00-\x7f\PM]|[^\x00-\x7f\PN]|[\p{Pd}·・])+`)
 
 // another is where the next of several addresses begins that are written without a space between them.
 var another = regexp.MustCompile(`(?i)[,;|]https?://`)
