@@ -167,6 +167,25 @@ func TestSeveralAdminKeys(t *testing.T) {
 	}
 }
 
+// R-331: where no key is needed, a page of another site that has a browser send something must not have it done.
+func TestOpenRoutesAreNotForOtherSites(t *testing.T) {
+	t.Parallel()
+	open := setup(t, func(c *ingress.Config) { c.Debug = true })
+	questions := serve(t, open, "session-writer", map[string]string{"clear_logs": `{"status":"success"}`})
+	for site, want := range map[string]int{
+		"cross-site": http.StatusForbidden, "same-site": http.StatusForbidden, "something": http.StatusForbidden,
+		"same-origin": http.StatusOK, "none": http.StatusOK, "": http.StatusOK,
+	} {
+		a := open.do(http.MethodPost, "/v1/admin/logs/clear", nil, "Sec-Fetch-Site", site, "Content-Type", "text/plain")
+		require.Equal(t, want, a.StatusCode, site)
+	}
+	require.Len(t, questions, 3)
+	closed := setup(t, withAdmin)
+	serve(t, closed, "session-writer", map[string]string{"clear_logs": `{"status":"success"}`})
+	a := closed.do(http.MethodPost, "/v1/admin/logs/clear", nil, "Sec-Fetch-Site", "cross-site", "X-Admin-Key", adminKey)
+	require.Equal(t, http.StatusOK, a.StatusCode, "who has the key may come from anywhere")
+}
+
 // R-331: guessing is slowed down.
 func TestAdminGuessing(t *testing.T) {
 	t.Parallel()

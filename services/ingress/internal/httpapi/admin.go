@@ -19,6 +19,9 @@ func (a *API) admin(x *exchange, path string) error {
 	if f := a.Admin.Check(adminKey(&x.Request.Header), x.from(), x.Time()); f != nil {
 		return f
 	}
+	if a.Admin.Open() && fromElsewhere(&x.Request.Header) {
+		return fault.New(fault.Forbidden, "Without an admin key, pages of other sites may not use the admin routes")
+	}
 	below := strings.TrimPrefix(path, prefixAdmin)
 	var methods []string
 	for _, r := range slices.Concat(adminRoutes(), adminExtensions()) {
@@ -50,6 +53,16 @@ func adminKey(h *fasthttp.RequestHeader) []byte {
 		}
 	}
 	return keys[0]
+}
+
+// fromElsewhere says whether a browser sends a request for a page that is not the gateway's. What needs no preflight is sent without asking, and where no key
+// is needed it would be done.
+func fromElsewhere(h *fasthttp.RequestHeader) bool {
+	switch string(h.Peek("Sec-Fetch-Site")) {
+	case "", "same-origin", "none":
+		return false
+	}
+	return true
 }
 
 // serveAdmin serves a route and keeps in the events what it changed.
