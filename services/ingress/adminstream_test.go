@@ -244,7 +244,7 @@ func TestListsOfTheInterface(t *testing.T) {
 	require.Equal(t, 15*time.Minute, gjson.Get(q, "to").Time().Sub(gjson.Get(q, "from").Time()))
 	for _, bad := range []string{
 		"requests?status=odd", "requests?before=x", "requests?after=-1", "requests?limit=x", "requests?model=" + strings.Repeat("m", 300), "logs?before=1.5", "timeline?range=x", "timeline?range=-5",
-		"timeline?step=0", "timeline?range=99999999999", "logs?text=" + strings.Repeat("x", 300),
+		"timeline?step=0", "timeline?range=99999999999", "logs?text=" + strings.Repeat("x", 300), "logs?text=a%00", "requests?model=%ff", "timeline?client=%c3",
 	} {
 		requireError(t, ask(bad), http.StatusBadRequest)
 	}

@@ -116,6 +116,10 @@ func (s located) take(r *reader, text json.RawMessage) {
 		r.fail(s.path, "must be %s", kindName(want))
 		return
 	}
+	if _, list := want.([]string); list && hasNull(text) {
+		r.fail(s.path, "must be %s", kindName(want))
+		return
+	}
 	n := scalar(fmt.Sprint(got.Elem().Interface()), 0)
 	if list, ok := reflect.TypeAssert[[]string](got.Elem()); ok {
 		n = &yaml.Node{Kind: yaml.SequenceNode, Tag: "!!seq"}
@@ -124,6 +128,12 @@ func (s located) take(r *reader, text json.RawMessage) {
 		}
 	}
 	s.kind.read(node{Node: n, r: r, path: s.path, literal: true})
+}
+
+// hasNull says whether a JSON array of strings has a null, which Go takes for an empty string.
+func hasNull(text json.RawMessage) bool {
+	var items []*string
+	return json.Unmarshal(text, &items) == nil && slices.Contains(items, nil)
 }
 
 // kindName says in the words of JSON what a value is.

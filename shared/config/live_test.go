@@ -64,6 +64,10 @@ func TestValuesThatAreNotTaken(t *testing.T) {
 		require.Len(t, wrong, 1, name)
 		require.Equal(t, c.Live(), next.Live(), name)
 	}
+	for _, list := range []string{`[null]`, `["a",null]`, `[["a"]]`, `[{}]`} {
+		_, wrong := c.With(map[string]json.RawMessage{"server.enabled_models": json.RawMessage(list)})
+		require.Len(t, wrong, 1, list)
+	}
 	next, wrong := c.With(map[string]json.RawMessage{"server.locale": json.RawMessage(`"ko"`), "server.port": json.RawMessage(`1`)})
 	require.Len(t, wrong, 1)
 	require.Equal(t, "ko", next.Server.Locale, "the others count")

@@ -1,8 +1,10 @@
 package httpapi
 
 import (
+	"bytes"
 	"strconv"
 	"time"
+	"unicode/utf8"
 
 	"hydrallm/services/ingress/internal/markdown"
 	"hydrallm/services/ingress/internal/upload"
@@ -21,6 +23,9 @@ func (x *exchange) terms(into map[string]*string) error {
 		text := x.QueryArgs().Peek(name)
 		if len(text) > maxTerm {
 			return invalid(name, openai.CodeInvalidValue, name+" is too long")
+		}
+		if !utf8.Valid(text) || bytes.IndexByte(text, 0) >= 0 { // no database has such text, and some fail
+			return invalid(name, openai.CodeInvalidValue, name+" must be text in UTF-8")
 		}
 		*value = string(text)
 	}
