@@ -33,11 +33,6 @@ func sound(t *testing.T, text string) *config.Config {
 	return c
 }
 
-// effective leaves out what is said about settings that nothing reads yet.
-func effective(list []config.Finding) []config.Finding {
-	return slices.DeleteFunc(list, func(f config.Finding) bool { return f.Message == "has no effect yet" })
-}
-
 // lines are findings as text.
 func lines(list []config.Finding) []string {
 	out := []string{}
@@ -151,7 +146,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 `)
 	require.NoError(t, err)
 	require.Equal(t, []string{"config.yaml:35: nats.listen: has no effect beside nats.url", "config.yaml:35: nats.store_dir: has no effect beside nats.url"},
-		lines(effective(warnings)))
+		lines(warnings))
 	require.Equal(t, config.Server{
 		Host: "::1", Port: 1, MaxBodyBytes: 2, ClientKeys: []config.Secret{"k1", "k2"}, AdminKey: "adm", Debug: true,
 		ClientAccess: "keys", Proxies: []string{"10.0.0.0/8", "192.0.2.1/32"},

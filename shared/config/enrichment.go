@@ -78,7 +78,7 @@ func (w *Web) settings() []setting {
 		key("engines", kind{name: "mapping of addresses", expands: true, at: &w.Engines, read: w.readEngines}, "{}", "other base addresses of search engines, by name"),
 		key("max_chars", integer(&w.MaxChars, 1, math.MaxInt32), "6000", "most characters of web text in one request"),
 		key("cache_ttl", duration(&w.CacheTTL), "24h", "how long fetched pages are kept; 0 for not at all").
-			envAs("WEB_CACHE_TTL_HOURS", whole(&w.CacheTTL, time.Hour, 0)).idle(),
+			envAs("WEB_CACHE_TTL_HOURS", whole(&w.CacheTTL, time.Hour, 0)),
 		key("deadline", positive(&w.Deadline), "45s", "for all web work of one request"),
 		key("browser", oneOf(&w.Browser, "auto", "never", "always"), "auto", "use of a headless browser: for pages that have no text without their scripts, never, or always"),
 		key("browser_path", path(&w.BrowserPath), "", "Chromium; empty looks for it by its usual names").env("BROWSER_PATH"),

@@ -241,13 +241,6 @@ var warningCases = map[string]struct {
 			"2: providers[0].maxConcurrency: unknown field, ignored: did you mean max_concurrency?",
 		},
 	},
-	"no effect yet": {
-		"server: {host: localhost, locale: ko, tool_install: false}\nsessions:\n  max_sessions: 3\n  database: sqlite:x\nweb:\n  enabled: false\n  cache_ttl: 1h\nmodels: [{name: m, upstreams: [], pipeline: true}]",
-		[]string{
-			"7: web.cache_ttl: has no effect yet",
-			`8: models[0]: model "m" has no usable upstream: it is not listed, and requests for it get 404`,
-		},
-	},
 	"an alias of itself":  {"server: {host: localhost}\nrouting:\n  aliases:\n    a: a", []string{"4: routing.aliases.a: leads in a circle: a -> a"}},
 	"aliases in a circle": {"server: {host: localhost}\nrouting:\n  aliases:\n    a: B\n    b: c\n    c: A\n    d: a", []string{"4: routing.aliases.a: leads in a circle: a -> B -> c -> A", "5: routing.aliases.b: leads in a circle: b -> c -> A -> B", "6: routing.aliases.c: leads in a circle: c -> A -> B -> c", "7: routing.aliases.d: leads in a circle: d -> a -> B -> c -> A"}},
 	"aliases that are not used": {

@@ -93,7 +93,7 @@ telemetry: {otlp_endpoint: "http://${H}"}
 	require.NoError(t, err)
 	require.Equal(t, []string{
 		"config.yaml:9: nats.listen: has no effect beside nats.url", "config.yaml:9: nats.store_dir: has no effect beside nats.url",
-	}, lines(effective(warnings)))
+	}, lines(warnings))
 	require.Equal(t, "127.0.0.1", c.Server.Host)
 	require.Equal(t, config.Secret("secret"), c.Server.AdminKey)
 	require.Equal(t, []config.Secret{"a-secret", "${K}"}, c.Server.ClientKeys)
@@ -206,7 +206,7 @@ func TestQuickStart(t *testing.T) {
 	}, nil))
 	require.NoError(t, err)
 	require.Equal(t, []string{"GEMINI_KEYS[2]: empty, ignored", "GEMINI_KEYS[3]: the same again, ignored", "GROQ_KEYS[1]: holds a comma or a semicolon: several keys are a list"},
-		lines(effective(warnings)))
+		lines(warnings))
 	require.Equal(t, "environment", c.Source)
 	require.False(t, c.Empty())
 

@@ -53,9 +53,6 @@ func TestPageIsUpToDate(t *testing.T) {
 func table(section setting) string {
 	var b strings.Builder
 	b.WriteString(section.doc + "\n")
-	if section.isIdle {
-		b.WriteString("\n**Nothing of this section has an effect yet.** `hydrallm check` and the log say so when a file has it.\n")
-	}
 	b.WriteString("\n| key | type | default | meaning |\n|---|---|---|---|\n")
 	rows(&b, "", section.kind.fields)
 	return b.String()
@@ -64,9 +61,6 @@ func table(section setting) string {
 func rows(b *strings.Builder, prefix string, all []setting) {
 	for _, s := range all {
 		meaning := s.doc
-		if s.isIdle {
-			meaning = "*No effect yet:* " + meaning
-		}
 		if s.isLive {
 			meaning += ". *Live*"
 		}
@@ -103,7 +97,7 @@ func allDefaults(all []setting) string {
 			fmt.Fprintf(&b, "%s: []\n\n", s.key)
 			continue
 		}
-		b.WriteString(s.key + ":" + note(s) + "\n")
+		b.WriteString(s.key + ":\n")
 		defaultLines(&b, "  ", s.kind.fields)
 		b.WriteString("\n")
 	}
@@ -114,21 +108,14 @@ func defaultLines(b *strings.Builder, indent string, all []setting) {
 	for _, s := range all {
 		switch {
 		case s.byDefault == "" && s.kind.fields != nil:
-			fmt.Fprintf(b, "%s%s:%s\n", indent, s.key, note(s))
+			fmt.Fprintf(b, "%s%s:\n", indent, s.key)
 			defaultLines(b, indent+"  ", s.kind.fields)
 		case s.byDefault == "":
-			fmt.Fprintf(b, "%s%s: \"\"%s\n", indent, s.key, note(s))
+			fmt.Fprintf(b, "%s%s: \"\"\n", indent, s.key)
 		default:
-			fmt.Fprintf(b, "%s%s: %s%s\n", indent, s.key, s.byDefault, note(s))
+			fmt.Fprintf(b, "%s%s: %s\n", indent, s.key, s.byDefault)
 		}
 	}
-}
-
-func note(s setting) string {
-	if s.isIdle {
-		return " # no effect yet"
-	}
-	return ""
 }
 
 // expandedKeys names the keys in which ${NAME} is replaced.

@@ -24,7 +24,7 @@ web: {intent: {patterns_dir: p, keywords_dir: /k}}
 	env := environment(t, map[string]string{"CONFIG_PATH": filepath.Join(file.Dir, "config.yaml")}, nil)
 	c, warnings, err := config.Load(env)
 	require.NoError(t, err)
-	require.Empty(t, effective(warnings))
+	require.Empty(t, warnings)
 	require.Equal(t, config.Secret("sqlite:"+filepath.Join(file.Dir, "data/hydrallm.db")), c.Sessions.Database)
 	require.Equal(t, filepath.Join(file.Dir, "data/nats"), c.NATS.StoreDir)
 	require.Equal(t, filepath.Join(file.Dir, "c.creds"), c.NATS.Credentials)
@@ -38,7 +38,6 @@ web: {intent: {patterns_dir: p, keywords_dir: /k}}
 	require.NoError(t, err)
 	require.Equal(t, config.Secret("sqlite:"+filepath.Join(env.Dir, "data/hydrallm.db")), c.Sessions.Database)
 	require.Equal(t, filepath.Join(env.Dir, "data/nats"), c.NATS.StoreDir)
-	warnings = effective(warnings)
 	require.Len(t, warnings, 2)
 	require.Contains(t, warnings[0].Message, "move it to "+filepath.Join(file.Dir, "data/hydrallm.db"))
 
@@ -46,7 +45,7 @@ web: {intent: {patterns_dir: p, keywords_dir: /k}}
 	require.NoError(t, os.WriteFile(filepath.Join(file.Dir, "data/hydrallm.db"), nil, 0o600))
 	c, warnings, err = config.Load(env)
 	require.NoError(t, err)
-	require.Empty(t, effective(warnings))
+	require.Empty(t, warnings)
 	require.Equal(t, filepath.Join(file.Dir, "data/nats"), c.NATS.StoreDir, "what is at the right place wins")
 }
 

@@ -15,7 +15,7 @@ func (e Environment) quickStart() (*Config, []Finding, error) {
 	doc := newDocument(FromEnvironment, e.Dir, r.findings)
 	doc.Server.Port = portWithoutFile
 	doc.readDataDir(r)
-	r.readVariables("", doc.settings(), false)
+	r.readVariables("", doc.settings())
 	doc.applyServer(r)
 	doc.bare = true
 	for _, id := range presetIDs() {
@@ -27,17 +27,13 @@ func (e Environment) quickStart() (*Config, []Finding, error) {
 	return doc.finish()
 }
 
-// readVariables takes the variables of all settings that have one. idle says that nothing reads these settings yet.
-func (r *reader) readVariables(below string, all []setting, idle bool) {
+// readVariables takes the variables of all settings that have one.
+func (r *reader) readVariables(below string, all []setting) {
 	for _, s := range all {
-		idle := idle || s.isIdle
 		if !s.kind.list {
-			r.readVariables(join(below, s.key), s.kind.fields, idle)
+			r.readVariables(join(below, s.key), s.kind.fields)
 		}
 		if n, ok := r.variable(s.variable); ok {
-			if idle {
-				n.warn(noEffect)
-			}
 			r.sources[join(below, s.key)] = FromVariable
 			s.fromText(n)
 		}

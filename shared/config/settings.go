@@ -23,7 +23,6 @@ type setting struct {
 	variable  string     // of the environment that gives it in a start without a file
 	fromText  func(node) // reads that variable
 	isLive    bool       // its value may change while the gateway runs
-	isIdle    bool       // it has no effect yet
 }
 
 // kind is what a value may be, and where it goes.
@@ -65,9 +64,6 @@ func (s setting) envAs(name string, k kind) setting {
 // live marks what may change while the gateway runs. The others are read at the start.
 func (s setting) live() setting { s.isLive = true; return s }
 
-// idle marks what nothing reads yet. It must not be accepted in silence.
-func (s setting) idle() setting { s.isIdle = true; return s }
-
 // mapping is a mapping with known keys.
 func mapping(fields ...setting) kind {
 	return kind{name: "mapping", fields: fields, read: func(n node) { n.fields(fields) }}
@@ -86,9 +82,6 @@ func entries[E interface{ settings() []setting }](all *[]E, begin func(path stri
 		})
 	}}
 }
-
-// noEffect is what is said about a setting that nothing reads yet.
-const noEffect = "has no effect yet"
 
 // setDefaults gives all settings their defaults. They are read like those of a file.
 func setDefaults(all []setting) {
@@ -128,9 +121,6 @@ func (n node) fields(known []setting) bool {
 			n.r.lines[value.path] = value.Line
 			if s.isLive {
 				n.r.sources[value.path] = FromFile
-			}
-			if s.isIdle {
-				n.r.warnAt(key.Line, value.path, noEffect)
 			}
 			s.kind.read(value)
 		}
