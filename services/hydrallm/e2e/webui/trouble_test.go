@@ -144,3 +144,39 @@ func TestDatabaseIsDown(t *testing.T) {
 	v.say("hello")
 	v.see("[data-role=assistant]", "hello all the same")
 }
+
+// R-797: a provider serves as long as one of its upstreams does, however many circuits of others are open.
+func TestServesWithAnOpenCircuit(t *testing.T) {
+	t.Parallel()
+	fake := fakellm.Start(t)
+	talk := fakellm.Talk("hello")
+	fake.Handle(func(r fakellm.Request) fakellm.Answer {
+		if r.Model() != "real-a" {
+			return fakellm.Error(http.StatusInternalServerError, "down")
+		}
+		return talk(r)
+	})
+	x := serve(t, fmt.Sprintf(`
+providers: [{id: pa, url: "%s/v1", key: key-of-provider-a}]
+upstreams: [{id: a, provider: pa, model: real-a}, {id: b, provider: pa, model: real-b}]
+models: [{name: demo, upstreams: [b, a]}]
+resilience: {breaker: {channel: {failures: 2, window: 1h, open_for: 1h}}}
+routing: {final_fallback: "", aliases: {}}
+web: {enabled: false}
+`, fake.URL()))
+	v := operator(t, x.url+"/")
+	v.see("[data-test=serving]", "Serving")
+	for range 2 {
+		status, answer := x.chat(t, "demo", "", "hello")
+		require.Equal(t, http.StatusOK, status, "%s", answer)
+	}
+	v.see("[data-test=serving]", "Serving; pa: circuit open")
+	require.NotContains(t, v.text(), "Not serving")
+	// Its last upstream goes, too.
+	fake.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.Error(http.StatusInternalServerError, "down") })
+	for range 2 {
+		status, answer := x.chat(t, "demo", "", "hello")
+		require.Equal(t, http.StatusServiceUnavailable, status, "%s", answer)
+	}
+	v.see("[data-test=serving]", "Not serving")
+}

@@ -31,14 +31,20 @@ export function circuitState(circuit) {
   return { state: 'ok', text: t('circuit.closed') };
 }
 
+/** Whether a call to a provider would be made now: one upstream of it is enough. */
+function serves(status, id) {
+  const p = status.providers[id];
+  return p.healthy || (!p.unreachable_since && Object.values(status.channels ?? {}).some((c) => c.provider === id && c.usable));
+}
+
 /** @returns {State} of a provider */
 export function providerState(status, id) {
   const p = status.providers?.[id] ?? {};
   const open = openCircuits(status, id).filter(([, c]) => c.state === 'open');
   if (p.healthy) return { state: 'ok', text: t('provider.healthy') };
   if (p.unreachable_since) return { state: 'bad', text: t('provider.unreachable', { time: minute(p.unreachable_since) }) };
-  if (open.length) return { state: 'bad', text: t('circuit.open'), until: soonest(open.map(([, c]) => circuitUntil(c))) };
-  if (p.total_keys === 0) return { state: 'idle', text: t('provider.nokeys') };
+  if (open.length) return { state: serves(status, id) ? 'warn' : 'bad', text: t('circuit.open'), until: soonest(open.map(([, c]) => circuitUntil(c))) };
+  if (p.total_keys === 0 && !serves(status, id)) return { state: 'idle', text: t('provider.nokeys') };
   if (p.failed_keys === p.total_keys) return { state: 'bad', text: t('provider.refused') };
   if (p.usable_keys === 0) {
     const until = keysRestUntil(status.key_statistics?.[id]);
@@ -55,8 +61,9 @@ export function summary(live) {
   const ids = [...Object.keys(live.status.providers ?? {}), ...Object.keys(live.status.agents ?? {}).filter((a) => !live.status.providers?.[a])];
   const states = ids.map((id) => ({ id, ...(live.status.providers?.[id] ? providerState(live.status, id) : agentState(live.status.agents[id])) }));
   const ill = states.filter((s) => s.state === 'warn' || s.state === 'bad');
-  if (!states.some((s) => s.state !== 'idle')) return { state: 'bad', text: t('health.noprovider') };
-  if (!states.some((s) => s.state === 'ok')) return { state: 'bad', text: t('health.none') };
+  if (!states.some((s) => s.state === 'ok' || (live.status.providers?.[s.id] && serves(live.status, s.id)))) {
+    return { state: 'bad', text: t(states.some((s) => s.state !== 'idle') ? 'health.none' : 'health.noprovider') };
+  }
   if (live.faults.logs || live.faults.requests) return { state: 'warn', text: t('health.database') };
   if (!ill.length) return { state: 'ok', text: t('health.ok') };
   if (ill.length === 1) return { state: 'warn', text: t('health.one', { name: ill[0].id, problem: ill[0].text }), until: ill[0].until };
