@@ -15,8 +15,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/install"
 	"hydrallm/shared/testkit/machine"
 )
+
+var npm, pip = install.NPM("node"), install.PIP("python")
 
 // runLimit is for the scenarios of all clients of a language, or for one program.
 const runLimit = 10 * time.Minute
@@ -69,12 +72,12 @@ func TestClients(t *testing.T) {
 
 	var installing sync.WaitGroup // both at once
 	defer installing.Wait()
-	installing.Go(func() { _, _ = pipOnce() }) // whoever needs it gets the error
+	installing.Go(pip.Prepare)
 
 	t.Run("npm", func(t *testing.T) {
 		node := nodeForClients(t)
 		dir := scratch(t)
-		require.NoError(t, os.Symlink(filepath.Join(installed(t, "npm", npmOnce), "node_modules"), filepath.Join(dir, "node_modules")))
+		require.NoError(t, os.Symlink(filepath.Join(npm.Dir(t), "node_modules"), filepath.Join(dir, "node_modules")))
 		const file = "clients.test.mjs"
 		text, err := os.ReadFile(filepath.Join("node", file))
 		require.NoError(t, err)
@@ -83,7 +86,7 @@ func TestClients(t *testing.T) {
 	})
 
 	t.Run("pip", func(t *testing.T) {
-		path := "PYTHONPATH=" + installed(t, "pip", pipOnce)
+		path := "PYTHONPATH=" + pip.Dir(t)
 		file, err := filepath.Abs("python/clients.py")
 		require.NoError(t, err)
 		out := run(t, scratch(t), append(env, path, "PYTHONDONTWRITEBYTECODE=1"), machine.Program(t, "python3"), file)
@@ -91,7 +94,7 @@ func TestClients(t *testing.T) {
 	})
 
 	t.Run("Claude Code", func(t *testing.T) {
-		program := filepath.Join(installed(t, "npm", npmOnce), "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs")
+		program := filepath.Join(npm.Dir(t), "node_modules/@anthropic-ai/claude-code/cli-wrapper.cjs")
 		dir := scratch(t)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("the lamp is green"), 0o600))
 		out := run(t, dir, []string{
@@ -106,7 +109,7 @@ func TestClients(t *testing.T) {
 	})
 
 	t.Run("Codex", func(t *testing.T) {
-		program := filepath.Join(installed(t, "npm", npmOnce), "node_modules/@openai/codex/bin/codex.js")
+		program := filepath.Join(npm.Dir(t), "node_modules/@openai/codex/bin/codex.js")
 		dir, home := scratch(t), scratch(t)
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "a.txt"), []byte("the lamp is green"), 0o600))
 		require.NoError(t, os.WriteFile(filepath.Join(home, "config.toml"), []byte(`

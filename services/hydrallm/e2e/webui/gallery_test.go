@@ -10,9 +10,9 @@ import (
 	"hydrallm/shared/testkit/fakellm"
 )
 
-// R-360, R-794: every section fits a wide window and a phone, in both themes, with something in it. With -screenshots there is a picture of each.
-func TestGallery(t *testing.T) {
-	t.Parallel()
+// furnished is a gateway of which every section has something to show.
+func furnished(t *testing.T) *site {
+	t.Helper()
 	good, bad := fakellm.Start(t), fakellm.Start(t)
 	good.Offer("small", "large-with-a-name-that-is-rather-long-2026-12-01")
 	good.Handle(fakellm.Talk("A **harbour** needs:\n\n- lamps,\n- keepers,\n- `oil`.\n\n| lamp | lit |\n|---|---|\n| red | 18:00 |\n\n```go\nfmt.Println(\"a long line of code that has to scroll somewhere, and does not make the page wider than it is\")\n```\n"))
@@ -43,7 +43,13 @@ web: {browser: never, search: [], intent: {embedding_url: "http://127.0.0.1:1"}}
 			"name": fmt.Sprintf("team %d", i), "limits": map[string]any{"rpm": 60, "tpm": 100000}, "budget": map[string]any{"amount": 1000000, "unit": "tokens", "period": "month"},
 		})
 	}
-	v := operator(t, x.url+"/")
+	return x
+}
+
+// R-360, R-794: every section fits a wide window and a phone, in both themes, with something in it. With -screenshots there is a picture of each.
+func TestGallery(t *testing.T) {
+	t.Parallel()
+	v := operator(t, furnished(t).url+"/")
 	for _, theme := range []string{"light", "dark"} {
 		v.size(1280, 900)
 		v.clickOn("[data-choice="+theme+"]", "")

@@ -1,6 +1,5 @@
-//go:build e2e
-
-package clients
+// Package install has package managers install what tests need from a registry, once on a machine, into the user's cache directory.
+package install
 
 import (
 	"bytes"
@@ -26,60 +25,65 @@ const (
 	downloads    = 3                // how often a registry is asked: they have bad moments
 )
 
-// packages are what a package manager installs after a lock file.
-type packages struct {
-	name string
-	lock []string // files, of which the first is the lock
+// Packages are what a package manager installs after a lock file. It is made by NPM and PIP and may be used by several tests at once.
+type Packages struct {
+	manager string
+	files   []string // of which the first is the lock
 	// command installs into a directory that has the files.
 	command func(ctx context.Context, dir string) *exec.Cmd
+	once    func() (string, error)
 }
 
-var npm = packages{
-	name: "npm", lock: []string{"node/package-lock.json", "node/package.json"},
-	command: func(ctx context.Context, dir string) *exec.Cmd {
+// NPM is what the package-lock.json and package.json of a directory ask for. No script of a package runs.
+func NPM(dir string) *Packages {
+	return newPackages("npm", []string{filepath.Join(dir, "package-lock.json"), filepath.Join(dir, "package.json")}, func(ctx context.Context, dir string) *exec.Cmd {
 		return exec.CommandContext(ctx, "npm", "ci", "--prefix", dir, "--no-audit", "--no-fund", "--ignore-scripts")
-	},
+	})
 }
 
-var pip = packages{
-	name: "pip", lock: []string{"python/requirements.txt"},
-	command: func(ctx context.Context, dir string) *exec.Cmd {
+// PIP is what the requirements.txt of a directory asks for.
+func PIP(dir string) *Packages {
+	return newPackages("pip", []string{filepath.Join(dir, "requirements.txt")}, func(ctx context.Context, dir string) *exec.Cmd {
 		return exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-compile", "--target", dir,
 			"--requirement", filepath.Join(dir, "requirements.txt"))
-	},
+	})
 }
 
-var (
-	npmOnce = sync.OnceValues(npm.install)
-	pipOnce = sync.OnceValues(pip.install)
-)
+func newPackages(manager string, files []string, command func(ctx context.Context, dir string) *exec.Cmd) *Packages {
+	p := &Packages{manager: manager, files: files, command: command}
+	p.once = sync.OnceValues(p.install)
+	return p
+}
 
-// installed gives the directory of what once installs, or ends a test that can't have it.
-func installed(t *testing.T, name string, once func() (string, error)) string {
-	t.Helper()
-	dir, err := once()
+// Dir gives the directory with the packages, or ends a test that can't have them.
+func (p *Packages) Dir(tb testing.TB) string {
+	tb.Helper()
+	dir, err := p.once()
 	if err != nil {
-		machine.Missing(t, "packages of "+name, err)
+		machine.Missing(tb, "packages of "+p.manager, err)
 	}
 	return dir
 }
 
+// Prepare installs them if they are not there. Whoever needs the directory gets the error.
+func (p *Packages) Prepare() { _, _ = p.once() }
+
 // install gives a directory of the user's cache with the packages. It is named after the lock file and whoever runs the packages.
-func (p packages) install() (string, error) {
+func (p *Packages) install() (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), installLimit)
 	defer cancel()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
 	}
-	lock, err := os.ReadFile(p.lock[0])
+	lock, err := os.ReadFile(p.files[0])
 	if err != nil {
 		return "", err
 	}
 	python, _ := exec.CommandContext(ctx, "python3", "--version").Output() // without one, pip says so
 	sum := sha256.Sum256(append(lock, python...))
 	base := filepath.Join(cache, "hydrallm-test")
-	dir := filepath.Join(base, "clients-"+p.name+"-"+runtime.GOARCH+"-"+hex.EncodeToString(sum[:8]))
+	dir := filepath.Join(base, "clients-"+p.manager+"-"+runtime.GOARCH+"-"+hex.EncodeToString(sum[:8]))
 	if _, err := os.Stat(dir); err == nil {
 		return dir, nil
 	}
@@ -95,13 +99,13 @@ func (p packages) install() (string, error) {
 }
 
 // installAt installs into a new directory, which becomes dir when everything is there.
-func (p packages) installAt(ctx context.Context, base, dir string) error {
+func (p *Packages) installAt(ctx context.Context, base, dir string) error {
 	fresh, err := os.MkdirTemp(base, "new-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(fresh) //nolint:errcheck // what stays is in a cache
-	for _, file := range p.lock {
+	for _, file := range p.files {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return err
@@ -111,7 +115,7 @@ func (p packages) installAt(ctx context.Context, base, dir string) error {
 		}
 	}
 	if out, err := p.command(ctx, fresh).CombinedOutput(); err != nil {
-		return fmt.Errorf("%s: %w: %s", p.name, err, lastLines(out))
+		return fmt.Errorf("%s: %w: %s", p.manager, err, lastLines(out))
 	}
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, os.ErrExist) {
 		return err
