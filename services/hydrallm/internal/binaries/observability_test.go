@@ -51,26 +51,13 @@ func TestObservedMetricsExist(t *testing.T) {
 func TestQueriesOfTheDashboard(t *testing.T) {
 	t.Parallel()
 	promtool := machine.Program(t, "promtool")
-	text, err := os.ReadFile(observability + "grafana/hydrallm.json")
-	require.NoError(t, err)
-	var dashboard struct {
-		Panels []struct {
-			Title   string `json:"title"`
-			Targets []struct {
-				Expr string `json:"expr"`
-			} `json:"targets"`
-		} `json:"panels"`
-	}
-	require.NoError(t, json.Unmarshal(text, &dashboard))
 	type rule struct {
 		Record string `json:"record"`
 		Expr   string `json:"expr"`
 	}
 	var rules []rule
-	for _, p := range dashboard.Panels {
-		for _, target := range p.Targets {
-			rules = append(rules, rule{"dashboard:query:" + string(rune('a'+len(rules))), target.Expr})
-		}
+	for _, expr := range dashboardQueries(t) {
+		rules = append(rules, rule{"dashboard:query:" + string(rune('a'+len(rules))), expr})
 	}
 	require.NotEmpty(t, rules)
 	file, err := json.Marshal(map[string]any{"groups": []map[string]any{{"name": "dashboard", "rules": rules}}}) // JSON is YAML
@@ -79,4 +66,26 @@ func TestQueriesOfTheDashboard(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, file, 0o600))
 	out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", path).CombinedOutput()
 	require.NoError(t, err, "%s", out)
+}
+
+// dashboardQueries are the queries of all panels.
+func dashboardQueries(t *testing.T) []string {
+	t.Helper()
+	text, err := os.ReadFile(observability + "grafana/hydrallm.json")
+	require.NoError(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	require.NoError(t, json.Unmarshal(text, &dashboard))
+	var all []string
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			all = append(all, target.Expr)
+		}
+	}
+	return all
 }

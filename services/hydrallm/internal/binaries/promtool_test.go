@@ -1,13 +1,16 @@
 package binaries
 
 import (
+	"fmt"
 	"net/http"
+	"os"
 	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/machine"
@@ -28,9 +31,12 @@ func TestMetricsForPrometheus(t *testing.T) {
 	}
 	check := func(t *testing.T, addr, want string) {
 		t.Helper()
-		got := client{base: "http://" + addr}.do(t, http.MethodGet, "/metrics", "")
+		var got reply
+		await.True(t, func() bool { // a stage may count a request after it has gone on
+			got = client{base: "http://" + addr}.do(t, http.MethodGet, "/metrics", "")
+			return strings.Contains(got.body, want)
+		}, want)
 		require.Equal(t, http.StatusOK, got.status)
-		require.Contains(t, got.body, want)
 		cmd := exec.CommandContext(t.Context(), promtool, "check", "metrics")
 		cmd.Stdin = strings.NewReader(got.body)
 		out, err := cmd.CombinedOutput()
@@ -47,17 +53,41 @@ func TestMetricsForPrometheus(t *testing.T) {
 	t.Run("services", func(t *testing.T) {
 		t.Parallel()
 		f := newFleet(t)
+		build(t, "hydrallm/services/enricher/cmd/enricher")
+		f.readPages(t)
 		services := []struct{ name, metric, health string }{
 			{"analyzer", "hydrallm_analyzer_requests_total", freeport.Addr(t)},
 			{"dispatcher", `hydrallm_upstream_attempts_total{class="success",upstream="u"}`, freeport.Addr(t)},
+			{"enricher", `hydrallm_enricher_requests_total{end="injected"} 1`, freeport.Addr(t)},
+			{"session-writer", "hydrallm_session_writer_requests_total", freeport.Addr(t)},
 			{"ingress", "hydrallm_ingress_requests_total", freeport.Addr(t)},
 		}
 		for _, s := range services {
 			f.startAt(t, s.name, s.health).awaitReady(t, s.health)
 		}
-		talk(t, f.upstream, client{base: "http://" + f.ingress + "/v1"})
+		c := client{base: "http://" + f.ingress + "/v1"}
+		talk(t, f.upstream, c)
+		about := strings.Replace(question("m", false), "hi", "what does "+f.upstream.URL()+"/page say", 1)
+		require.Equal(t, http.StatusOK, c.do(t, http.MethodPost, "/chat/completions", about).status)
 		for _, s := range services {
 			check(t, s.health, s.metric)
 		}
 	})
+}
+
+// readPages changes the configuration so that the requests for "m" pass the enricher, which may read the page of the fake upstream.
+func (f *fleet) readPages(t *testing.T) {
+	t.Helper()
+	f.upstream.Page("/page", "<html><body><article><h1>A page</h1><p>This is a text about the lamp that is long enough to be an article.</p></article></body></html>")
+	text, err := os.ReadFile(f.config)
+	require.NoError(t, err)
+	for old, ours := range map[string]string{
+		"{name: m, upstreams: [u]}": "{name: m, upstreams: [u], pipeline: true}",
+		"web: {enabled: false}": fmt.Sprintf("web: {browser: never, search: [searxng], searxng_url: %q, allow_hosts: [127.0.0.1], intent: {embedding_url: %[1]q}}",
+			f.upstream.URL()),
+	} {
+		require.Contains(t, string(text), old)
+		text = []byte(strings.Replace(string(text), old, ours, 1))
+	}
+	require.NoError(t, os.WriteFile(f.config, text, 0o600))
 }
