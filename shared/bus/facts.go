@@ -19,11 +19,13 @@ import (
 
 // PublishFact stores a fact and returns when the server has it. While the server is away it waits, until ctx ends. A non-empty id makes a
 // repeated publish store it once. Data above the payload limit is offloaded, and is there for as long as bodies of requests are.
+// It belongs to the trace of ctx, or to those of WithTraces.
 func (b *Bus) PublishFact(ctx context.Context, subj, id string, data []byte) error {
 	if id == "" {
 		id = rand.Text() // it may take several tries
 	}
 	msg := &nats.Msg{Subject: subj, Data: data, Header: nats.Header{nats.MsgIdHdr: {id}}}
+	traceFact(ctx, msg.Header)
 	if len(data) > b.maxInline {
 		name := "fact." + id
 		if err := b.storeBody(ctx, name, data); err != nil {
@@ -148,7 +150,7 @@ func (f *FactConsumer) process(msgs []*message) error {
 		f.retry(msgs)
 		return err
 	}
-	ctx, end := factsSpan(f.hard, f.cfg.Consumer, len(facts))
+	ctx, end := factSpans(f.hard, f.cfg.Consumer, msgs)
 	err = f.handle(ctx, facts)
 	end(err)
 	if err != nil {

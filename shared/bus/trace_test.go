@@ -3,6 +3,7 @@ package bus_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
@@ -78,4 +80,57 @@ func TestSpans(t *testing.T) { //nolint:paralleltest // see above
 	require.Equal(t, "dispatcher process consumer", parents["query refuse client"])
 	require.Equal(t, "query refuse client", parents["query refuse server"])
 	require.Equal(t, "root internal", parents["analyzer process consumer"])
+}
+
+// what is stored is a span in the trace of each request that it is of, linked with that of the batch. Traces that are not recorded have none.
+//
+// Not parallel: the tracer provider belongs to the process.
+func TestFactSpans(t *testing.T) { //nolint:paralleltest // see above
+	recorded := tracetest.NewSpanRecorder()
+	before := otel.GetTracerProvider()
+	otel.SetTracerProvider(sdk.NewTracerProvider(sdk.WithSpanProcessor(recorded)))
+	t.Cleanup(func() { otel.SetTracerProvider(before) })
+	b := setup(t)
+	tracer := otel.Tracer("test")
+	turn, one := tracer.Start(t.Context(), "turn")
+	_, two := tracer.Start(t.Context(), "two")
+	_, three := tracer.Start(t.Context(), "three")
+	unseen := trace.ContextWithSpanContext(t.Context(), one.SpanContext().WithTraceFlags(0))
+	require.NoError(t, b.PublishFact(turn, subject.Turn("s", "asked"), "", []byte("{}")))
+	require.NoError(t, b.PublishFact(bus.WithTraces(t.Context(), []trace.SpanContext{two.SpanContext(), three.SpanContext()}), subject.UsageRecorded, "", []byte("{}")))
+	require.NoError(t, b.PublishFact(unseen, subject.WebRecorded, "", []byte("{}")))
+	require.NoError(t, b.PublishFact(bus.WithTraces(t.Context(), nil), subject.UsageRecorded, "", []byte("{}")))
+	taken := make(chan int, 4)
+	facts, err := b.ConsumeFacts(t.Context(), bus.FactsConfig{Consumer: topology.SessionWriter, MaxBatch: 8, MaxWait: time.Millisecond},
+		func(_ context.Context, batch []bus.Fact) error {
+			taken <- len(batch)
+			return nil
+		})
+	require.NoError(t, err)
+	for n := 0; n < 4; {
+		n += await.Value(t, taken)
+	}
+	startstoptest.Stop(t, facts)
+
+	batches := map[trace.SpanID]sdk.ReadOnlySpan{}
+	stored := map[trace.SpanID]sdk.ReadOnlySpan{} // by parent
+	for _, s := range recorded.Ended() {
+		if s.Name() == "session-writer process" {
+			require.False(t, s.Parent().IsValid())
+			batches[s.SpanContext().SpanID()] = s
+			continue
+		}
+		stored[s.Parent().SpanID()] = s
+	}
+	require.Len(t, stored, 3)
+	for span, name := range map[trace.Span]string{one: "store turn", two: "store usage", three: "store usage"} {
+		own, parent := stored[span.SpanContext().SpanID()], span.SpanContext()
+		require.NotNil(t, own, name)
+		require.Equal(t, name, own.Name())
+		require.Equal(t, parent.TraceID(), own.SpanContext().TraceID())
+		require.Len(t, own.Links(), 1)
+		batch := batches[own.Links()[0].SpanContext.SpanID()]
+		require.NotNil(t, batch)
+		require.True(t, slices.ContainsFunc(batch.Links(), func(l sdk.Link) bool { return l.SpanContext.SpanID() == parent.SpanID() }))
+	}
 }

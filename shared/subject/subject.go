@@ -142,3 +142,9 @@ func QueryInstance(service, instance, op string) string { return Query(service, 
 
 // Last gives the last token of a subject: the request id of reply, cancel and credit subjects.
 func Last(subj string) string { return subj[strings.LastIndexByte(subj, '.')+1:] }
+
+// Kind is what a fact is about: the third token of its subject, such as usage.
+func Kind(subj string) string {
+	kind, _, _ := strings.Cut(strings.TrimPrefix(subj, "hydra.v1."), ".")
+	return kind
+}

@@ -8,6 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
+	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 )
@@ -41,6 +44,7 @@ var ErrStopped = errors.New("usage recorder is stopped")
 
 type record struct {
 	usage  contract.RequestRecord
+	trace  trace.SpanContext // of who records it
 	urgent bool
 	done   chan<- error // nil when nobody waits
 }
@@ -108,6 +112,7 @@ func (r *Recorder) submit(ctx context.Context, rec record) error {
 }
 
 func (r *Recorder) enqueue(ctx context.Context, rec record) error {
+	rec.trace = trace.SpanContextFromContext(ctx)
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	if r.stopped {
@@ -177,6 +182,7 @@ func (r *Recorder) publish(batch []record) error {
 	const usual = 512 // bytes of a fact
 	lines := make([]byte, 0, min(usual*len(batch), messageBytes))
 	last := lastOf(batch)
+	var traces []trace.SpanContext
 	var errs []error
 	for i := range batch {
 		u := &batch[i].usage
@@ -184,13 +190,16 @@ func (r *Recorder) publish(batch []record) error {
 			continue
 		}
 		lines = append(u.AppendJSON(lines), '\n')
+		if batch[i].trace.IsSampled() {
+			traces = append(traces, batch[i].trace)
+		}
 		if len(lines) >= messageBytes {
-			errs = append(errs, r.send(lines))
-			lines = make([]byte, 0, messageBytes)
+			errs = append(errs, r.send(lines, traces))
+			lines, traces = make([]byte, 0, messageBytes), nil
 		}
 	}
 	if len(lines) > 0 {
-		errs = append(errs, r.send(lines))
+		errs = append(errs, r.send(lines, traces))
 	}
 	return errors.Join(errs...)
 }
@@ -219,12 +228,12 @@ func lastOf(batch []record) map[delivery]int {
 	return last
 }
 
-func (r *Recorder) send(lines []byte) error {
+func (r *Recorder) send(lines []byte, traces []trace.SpanContext) error {
 	ctx := r.time
 	if ctx.Err() != nil {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLimit)
 		defer cancel()
 		ctx = late
 	}
-	return r.pub.PublishFact(ctx, subject.UsageRecorded, "", lines)
+	return r.pub.PublishFact(bus.WithTraces(ctx, traces), subject.UsageRecorded, "", lines)
 }

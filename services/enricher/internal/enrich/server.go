@@ -7,8 +7,11 @@ import (
 	"regexp"
 	"strings"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"hydrallm/services/enricher/internal/guard"
 	"hydrallm/services/enricher/internal/page"
+	"hydrallm/shared/telemetry"
 )
 
 // Server is a server that fetches and searches, as text. Errors that are guard.ErrBlocked say that it was not asked, and that nobody should be.
@@ -32,7 +35,9 @@ var errEmpty = errors.New("the server found no text")
 
 // Fetch implements Web.
 func (w *ByServer) Fetch(ctx context.Context, url, query string) (Page, error) {
-	text, err := w.Server.Fetch(ctx, url)
+	within, end := telemetry.StartSpan(ctx, "fetch page by server", trace.SpanKindClient)
+	text, err := w.Server.Fetch(within, url)
+	end(err)
 	switch {
 	case err == nil && strings.TrimSpace(text) == "":
 		return Page{}, errEmpty
@@ -47,7 +52,9 @@ func (w *ByServer) Fetch(ctx context.Context, url, query string) (Page, error) {
 
 // Search implements Web.
 func (w *ByServer) Search(ctx context.Context, query string) (Findings, error) {
-	text, err := w.Server.SearchAndFetch(ctx, query)
+	within, end := telemetry.StartSpan(ctx, "search by server", trace.SpanKindClient)
+	text, err := w.Server.SearchAndFetch(within, query)
+	end(err)
 	switch {
 	case err == nil && (strings.TrimSpace(text) == "" || nothing.MatchString(text)):
 		return Findings{}, nil

@@ -7,14 +7,19 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/trace"
+
 	"hydrallm/services/enricher/internal/browser"
 	"hydrallm/services/enricher/internal/fetch"
 	"hydrallm/services/enricher/internal/page"
+	"hydrallm/shared/telemetry"
 )
 
 // Fetcher gets what a server answers with, which is to be released. Its error is a *fetch.Error.
@@ -77,7 +82,9 @@ func (r *Reader) Read(ctx context.Context, rawURL string) (page.Document, error)
 
 // plain reads a page with plain HTTP. more says whether a browser may read more of it.
 func (r *Reader) plain(ctx context.Context, rawURL string) (doc page.Document, more bool, err error) {
-	answer, err := r.fetch.Fetch(ctx, rawURL)
+	within, end := span(ctx, "fetch page", rawURL)
+	answer, err := r.fetch.Fetch(within, rawURL)
+	end(err)
 	defer answer.Release()
 	if err == nil {
 		doc, err = r.parse(ctx, answer.Body, answer.ContentType, answer.URL)
@@ -105,7 +112,9 @@ func (r *Reader) show(ctx context.Context, rawURL string) (doc page.Document, ok
 		limited, cancel = context.WithDeadline(ctx, end.Add(-time.Until(end)/10))
 		defer cancel()
 	}
+	limited, end := span(limited, "render page", rawURL)
 	shown, err := r.render.Render(limited, rawURL)
+	end(err)
 	if err == nil && shown.Status >= http.StatusBadRequest {
 		return doc, false
 	}
@@ -116,6 +125,15 @@ func (r *Reader) show(ctx context.Context, rawURL string) (doc page.Document, ok
 		r.log.DebugContext(ctx, "a page was not read in the browser", slog.Any("error", err))
 	}
 	return doc, err == nil
+}
+
+// span begins the span of reading a page, which tells of its address nothing but the host: the rest may be what a user writes.
+func span(ctx context.Context, name, rawURL string) (_ context.Context, end func(error)) {
+	host := ""
+	if u, err := url.Parse(rawURL); err == nil {
+		host = u.Hostname()
+	}
+	return telemetry.StartSpan(ctx, name, trace.SpanKindClient, attribute.String("server.address", host))
 }
 
 // needsBrowser says whether a browser may read more of a page than answer and doc, or err, tell.

@@ -12,7 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"hydrallm/shared/config"
+	"hydrallm/shared/telemetry"
 )
 
 const (
@@ -145,7 +148,9 @@ func (c *Chain) Search(ctx context.Context, text string) ([]Result, error) {
 }
 
 // ask asks one engine. It has a few seconds, and not more than its share of the time that is left: one more share is for reading pages.
-func (c *Chain) ask(ctx context.Context, m *member, q query, left int) ([]Result, error) {
+func (c *Chain) ask(ctx context.Context, m *member, q query, left int) (found []Result, err error) {
+	ctx, end := telemetry.StartSpan(ctx, "search "+m.name, trace.SpanKindClient)
+	defer func() { end(err) }()
 	limit := engineTimeout
 	if end, ok := ctx.Deadline(); ok {
 		limit = min(limit, time.Until(end)/time.Duration(left+1))
@@ -163,7 +168,7 @@ func (c *Chain) ask(ctx context.Context, m *member, q query, left int) ([]Result
 		}
 		return nil, err
 	}
-	found, err := m.read(a)
+	found, err = m.read(a)
 	if err != nil {
 		return nil, err
 	}
