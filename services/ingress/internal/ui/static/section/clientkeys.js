@@ -16,16 +16,19 @@ export const clientKeys = { id: 'clientkeys', letter: 'k', mount };
  *   expires_at?: string, created_at: string, revoked?: boolean}} ClientKey
  */
 
+const STEP = 200; // that are shown at once
+
 function mount({ root, on, signal }) {
-  let keys = [], term = '';
+  let keys = [], term = '', shown = STEP;
   const box = h('div', { data: { test: 'client-keys' } }, loading(5));
   const col = (key, cls = '') => h('th', { scope: 'col', class: cls }, t(key));
   const body = h('tbody');
   const table = h('div', { class: 'scroll' }, h('table', null, h('thead', null, h('tr', null, col('ck.name'), col('ck.models', 'hide'), col('ck.limits'), col('ck.budget'), col('ck.expires', 'hide'), h('th', { scope: 'col' }, h('span', { class: 'sr' }, t('col.actions'))))), body));
   const count = h('p', { class: 'sub', role: 'status' });
   const make = h('button', { class: 'btn main', type: 'button', data: { test: 'make-key' }, on: { click: () => form(null) } }, t('ck.make'));
-  const search = h('input', { type: 'search', placeholder: t('ck.search'), 'aria-label': t('ck.search'), on: { input: () => { term = search.value.toLowerCase(); show(); } } });
-  root.append(head(t('nav.clientkeys'), count, h('span', { class: 'spacer' }), make), h('section', { class: 'panel', 'aria-label': t('nav.clientkeys') }, h('div', { class: 'filters' }, search), box));
+  const search = h('input', { type: 'search', placeholder: t('ck.search'), 'aria-label': t('ck.search'), data: { test: 'search' }, on: { input: () => { term = search.value.toLowerCase(); shown = STEP; show(); } } });
+  const next = h('button', { class: 'btn', type: 'button', hidden: true, on: { click: () => { shown += STEP; show(); } } }, t('action.more'));
+  root.append(head(t('nav.clientkeys'), count, h('span', { class: 'spacer' }), make), h('section', { class: 'panel', 'aria-label': t('nav.clientkeys') }, h('div', { class: 'filters' }, search), box, next));
 
   async function read() {
     try {
@@ -44,9 +47,10 @@ function mount({ root, on, signal }) {
   function show() {
     const found = keys.filter((k) => !term || `${k.name} ${k.id}`.toLowerCase().includes(term));
     count.textContent = tn('ck.count', found.length);
+    next.hidden = found.length <= shown;
     if (!found.length) { set(box, keys.length ? empty(t('ck.nomatch')) : empty(t('ck.none'), t('ck.none.text'))); return; }
     if (!box.contains(table)) set(box, table);
-    keyed(body, found, (k) => k.id, row);
+    keyed(body, found.slice(0, shown), (k) => k.id, row);
   }
 
   /** @param {ClientKey} k */

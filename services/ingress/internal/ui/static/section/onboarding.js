@@ -1,6 +1,7 @@
 // The first day: what the gateway found, which models are listed, and one question to see that it works.
 import { admin, ask } from '../core/api.js';
 import { h, set } from '../core/dom.js';
+import { number } from '../core/format.js';
 import { providerState } from '../core/health.js';
 import { t, tn } from '../core/i18n.js';
 import { live } from '../core/live.js';
@@ -12,6 +13,7 @@ import { toast } from '../parts/toast.js';
 import { chat } from './playground/chat.js';
 
 const SKIPPED = 'hydrallm.onboarding-skipped';
+const SHOWN = 200; // models at once
 
 /** Offers it once, to whoever opens a gateway on which nobody has chosen yet. */
 export async function offerOnboarding() {
@@ -44,13 +46,21 @@ export async function onboarding(known) {
   async function readModels() {
     try {
       const state = known ?? await admin('onboarding');
-      const enabled = new Set(state.enabled_models ?? []);
-      const boxes = (state.available_models ?? []).map((m) => h('input', { type: 'checkbox', value: typeof m === 'string' ? m : m.id, checked: !enabled.size || enabled.has(typeof m === 'string' ? m : m.id) }));
-      if (!boxes.length) { set(models, empty(t('onboarding.nomodels'), t('onboarding.nomodels.text'))); return; }
-      const filter = h('input', { type: 'search', placeholder: t('onboarding.filter'), 'aria-label': t('onboarding.filter'), on: { input: () => { for (const b of boxes) b.parentElement.hidden = !b.value.toLowerCase().includes(filter.value.toLowerCase()); } } });
-      set(models, h('p', { class: 'sub' }, t('onboarding.models.text')), h('div', { class: 'row' }, filter, ...[true, false].map((on) => h('button', { class: 'btn small', type: 'button', on: { click: () => { for (const b of boxes) if (!b.parentElement.hidden) b.checked = on; } } }, t(on ? 'onboarding.all' : 'onboarding.none')))),
-        h('div', { class: 'scroll modellist', tabindex: '0', role: 'group', 'aria-label': t('onboarding.models') }, boxes.map((b) => h('label', { class: 'check' }, b, h('span', { class: 'mono' }, b.value)))));
-      chosen = () => { const on = boxes.filter((b) => b.checked).map((b) => b.value); return on.length === boxes.length ? [] : on; };
+      const ids = (state.available_models ?? []).map((m) => (typeof m === 'string' ? m : m.id));
+      if (!ids.length) { set(models, empty(t('onboarding.nomodels'), t('onboarding.nomodels.text'))); return; }
+      const enabled = new Set(state.enabled_models ?? []), on = new Set(enabled.size ? ids.filter((id) => enabled.has(id)) : ids);
+      const list = h('div', { class: 'scroll modellist', tabindex: '0', role: 'group', 'aria-label': t('onboarding.models') }), more = h('p', { class: 'sub', role: 'status' });
+      const found = () => ids.filter((id) => id.toLowerCase().includes(filter.value.toLowerCase()));
+      const choose = (id, wanted) => (wanted ? on.add(id) : on.delete(id));
+      const draw = () => {
+        const all = found();
+        set(list, all.slice(0, SHOWN).map((id) => h('label', { class: 'check' }, h('input', { type: 'checkbox', value: id, checked: on.has(id), on: { change: (e) => choose(id, e.target.checked) } }), h('span', { class: 'mono' }, id))));
+        more.textContent = all.length > SHOWN ? t('sessions.more', { n: number(all.length - SHOWN) }) : '';
+      };
+      const filter = h('input', { type: 'search', placeholder: t('onboarding.filter'), 'aria-label': t('onboarding.filter'), on: { input: draw } });
+      set(models, h('p', { class: 'sub' }, t('onboarding.models.text')), h('div', { class: 'row' }, filter, ...[true, false].map((wanted) => h('button', { class: 'btn small', type: 'button', on: { click: () => { for (const id of found()) choose(id, wanted); draw(); } } }, t(wanted ? 'onboarding.all' : 'onboarding.none')))), list, more);
+      draw();
+      chosen = () => (on.size === ids.length ? [] : ids.filter((id) => on.has(id)));
     } catch (e) { set(models, failed(e, readModels)); }
   }
 
