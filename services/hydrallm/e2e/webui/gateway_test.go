@@ -48,7 +48,7 @@ web: {browser: never, search: [], intent: {embedding_url: "http://127.0.0.1:1"}}
 // serve runs a gateway until the end of the test. Its configuration is given but for the server.
 func serve(t *testing.T, text string) *site {
 	t.Helper()
-	return serveWith(t, text, fmt.Sprintf("admin_key: %s", adminKey))
+	return serveWith(t, text, "admin_key: "+adminKey)
 }
 
 // serveWith is serve with members of the section "server".
