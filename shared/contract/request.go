@@ -145,6 +145,7 @@ const WebContextBegin = "<" + WebContextName + ">\n"
 // Web is what a client wants from the web.
 type Web struct {
 	Search bool   // has_search: search in any case
+	Tool   string // the search of the provider's own that tool_choice demands, "" = none; the gateway searches in its place if it does so at all
 	Fetch  string // web_fetch: fetch this URL
 	Auto   *bool  // auto_web_fetch: fetch what the text names; nil = the setting
 }
@@ -249,6 +250,7 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendGiven(dst, "compress_context", r.CompressContext)
 	dst = appendTrue(dst, "no_history", r.NoHistory)
 	dst = appendTrue(dst, "has_search", r.Web.Search)
+	dst = appendText(dst, "search_tool", r.Web.Tool)
 	dst = appendText(dst, "web_fetch", r.Web.Fetch)
 	dst = appendGiven(dst, "auto_web_fetch", r.Web.Auto)
 	if r.WebParts != nil {
@@ -416,6 +418,8 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readBool(&r.NoHistory, value)
 	case "has_search":
 		return readBool(&r.Web.Search, value)
+	case "search_tool":
+		return readText(&r.Web.Tool, value)
 	case "web_fetch":
 		return readText(&r.Web.Fetch, value)
 	case "auto_web_fetch":

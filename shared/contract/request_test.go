@@ -21,7 +21,7 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 			ID: "r1", Slip: contract.Slip{contract.StageSession, contract.StageReceived, contract.StageAnalyzed, contract.StageEnriched},
 			QueueTimeout: 90 * time.Second, Principal: contract.PrincipalAnonymous, ForkFrom: "m\x00", CompressContext: new(false), NoHistory: true,
 			Traits: contract.Traits{Tokens: math.MaxInt64, Images: true, Audio: true, Files: true, Tools: true, UserText: true, URL: true, Searches: true},
-			Web:    contract.Web{Search: true, Fetch: "https://x/?q=\"\n", Auto: new(true)}, StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
+			Web:    contract.Web{Search: true, Tool: "web_search", Fetch: "https://x/?q=\"\n", Auto: new(true)}, StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
 			ContentType: `multipart/form-data; boundary="b"`,
 			Model:       "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, SessionID: "s", ReceivedAt: at,
 		},

@@ -55,7 +55,8 @@ type Request struct {
 	Tools    bool  // the client offers tools
 	UserText bool  // the last message is the user's and holds text
 	URL      bool  // there may be an address of the web in the last message
-	Searches bool  // the client offers a web search of the provider's own; one that it demands is HasSearch
+	Searches bool  // the client offers a web search of the provider's own
+	Demands  bool  // and demands it
 
 	Messages rawjson.Span // the array; zero when there is none and Prompt is used
 	Prompt   rawjson.Span // the string with quotes; zero when absent or null
@@ -213,7 +214,7 @@ func (r *requestScan) member() {
 		once = false
 		m.value = r.s.Skip()
 		if choice := m.value.Of(r.body); IsSearchTool(choice) {
-			r.HasSearch = true
+			r.Demands = true
 		}
 	case "web_search_options":
 		once = false

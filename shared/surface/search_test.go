@@ -9,7 +9,7 @@ import (
 	"hydrallm/shared/surface"
 )
 
-// R-701: a search of the web that the client offers as a tool is known on every surface, and one that it demands is asked for like has_search.
+// R-701: a search of the web that the client offers as a tool is known on every surface, and so is one that it demands. It is undone unless the gateway searches.
 func TestSearchTools(t *testing.T) {
 	t.Parallel()
 	const chat, messages, responses = `"messages":[{"role":"user","content":"a"}]`, `"max_tokens":1,"messages":[{"role":"user","content":"a"}]`, `"input":"a"`
@@ -47,7 +47,11 @@ func TestSearchTools(t *testing.T) {
 		form := surface.FormOf(tt.surface)
 		require.NoError(t, form.Scan(body, &r), tt.body)
 		require.Equal(t, tt.offered, r.Traits.Searches, tt.body)
-		require.Equal(t, tt.demanded, r.Web.Search, tt.body)
+		require.Equal(t, tt.demanded, r.Web.Tool != "", tt.body)
+		require.False(t, r.Web.Search, tt.body)
+		require.Equal(t, tt.demanded, surface.Undone(&r) != nil, tt.body)
+		r.Web.Search = true
+		require.NoError(t, surface.Undone(&r))
 		hub, err := form.Chat(body)
 		require.NoError(t, err, "the gateway has searched: %s", tt.body)
 		if tt.demanded && tt.surface != contract.SurfaceChat {

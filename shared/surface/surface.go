@@ -4,6 +4,7 @@ package surface
 import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
 	"hydrallm/shared/surface/chat"
 	"hydrallm/shared/surface/completions"
 	"hydrallm/shared/surface/messages"
@@ -33,6 +34,18 @@ type Form interface {
 	WithMessages(body []byte, list []contract.Message) []byte
 	// WithContext gives the body with a system message of the gateway, such as text from the web, which is there for the last message.
 	WithContext(body, message []byte) []byte
+}
+
+// Undone gives the error of a request that demands a search of the web where the gateway has none, for who can't search either. It is nil or an
+// *openai.RequestError.
+func Undone(r *contract.Request) error {
+	if r.Web.Tool == "" || r.Web.Search {
+		return nil
+	}
+	return &openai.RequestError{
+		Message: "'tool_choice' demands the tool '" + r.Web.Tool + "', which is not to be had here: text from the web is off (web.enabled).",
+		Param:   "tool_choice", Code: "unsupported_value",
+	}
 }
 
 // FormOf gives that of a surface. An unknown one has Chat Completions'.

@@ -19,6 +19,9 @@ func (Form) Scan(body []byte, r *contract.Request) error {
 	r.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files, Tools: scan.Tools, UserText: scan.UserText, URL: scan.URL, Searches: scan.Searches}
 	r.SessionID, r.ForkFrom, r.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
 	r.Web = contract.Web{Search: scan.HasSearch, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
+	if scan.Demands {
+		r.Web.Tool = "web_search"
+	}
 	return nil
 }
 

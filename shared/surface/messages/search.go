@@ -24,7 +24,8 @@ func (r *scan) search() {
 	}
 	r.req.Traits.Searches = slices.ContainsFunc(hosted, hostedTool.isSearch)
 	if r.req.Traits.Searches && demandsSearch(rawjson.Get(r.choice, "type"), rawjson.Get(r.choice, "name"), hosted, functions) {
-		r.req.Web.Search = true
+		i := slices.IndexFunc(hosted, hostedTool.isSearch)
+		r.req.Web.Tool = hosted[i].name
 	}
 }
 

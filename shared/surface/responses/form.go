@@ -31,7 +31,7 @@ func (Form) Scan(body []byte, r *contract.Request) error {
 	r.Traits = contract.Traits{Tokens: scan.Tokens, Images: scan.Images, Audio: scan.Audio, Files: scan.Files, Tools: scan.Tools, UserText: scan.UserText, URL: scan.URL, Searches: req.Tools.searches()}
 	r.SessionID, r.ForkFrom, r.CompressContext = scan.SessionID, scan.ForkFrom, scan.CompressContext
 	r.Store, r.Background, r.Previous, r.References = req.Store, req.Background, req.Previous, len(req.References) > 0
-	r.Web = contract.Web{Search: scan.HasSearch || req.searches, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
+	r.Web = contract.Web{Search: scan.HasSearch, Tool: req.searches, Fetch: scan.WebFetch, Auto: scan.AutoWebFetch}
 	return nil
 }
 

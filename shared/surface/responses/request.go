@@ -21,7 +21,7 @@ type Request struct {
 	Encrypted  bool // the client asks for encrypted reasoning
 	References []Reference
 
-	searches bool // the client demands a search of the web
+	searches string // the search of the web that the client demands; "" = none
 	members  map[string][]byte
 	inputRaw []byte // an array or a string
 	messages []message

@@ -8,6 +8,9 @@ import (
 
 // decide makes the decision about a request for a configured model, which needs nobody's knowledge, and writes the routing slip.
 func (a *API) decide(r *contract.Request) {
+	if r.Web.Tool != "" && a.AutoWeb { // without text from the web nobody can do what is demanded, or the provider can
+		r.Web.Search = true
+	}
 	if _, ok := a.Configured()[r.Model]; ok {
 		d := contract.ConfiguredModel(r.Model)
 		d.Needs, d.Search, d.Tokens = r.Traits.Needs(), r.Web.Search, r.Traits.Tokens

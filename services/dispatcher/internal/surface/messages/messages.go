@@ -18,8 +18,12 @@ type Surface struct{}
 var _ surface.Surface = Surface{}
 
 // Read notes the body: whether it needs a translation depends on who gets it.
-func (Surface) Read(_ *contract.Request, body []byte) (surface.Request, error) {
-	return &Request{body: body, chat: translation(messages.Form{}.Chat, body), spoken: translation(messages.AsChat, body)}, nil
+func (Surface) Read(envelope *contract.Request, body []byte) (surface.Request, error) {
+	chat := translation(messages.Form{}.Chat, body)
+	if err := shared.Undone(envelope); err != nil {
+		chat = func() (*openai.Request, error) { return nil, err }
+	}
+	return &Request{body: body, chat: chat, spoken: translation(messages.AsChat, body)}, nil
 }
 
 // translation makes a translation that is done once, when it is needed.

@@ -24,6 +24,9 @@ func (Surface) Read(envelope *contract.Request, body []byte) (surface.Request, e
 	if err := read.Unresolved(); err != nil {
 		return nil, err
 	}
+	if err := shared.Undone(envelope); err != nil {
+		return nil, err
+	}
 	chat, err := openai.ScanRequest(read.Chat())
 	if err != nil {
 		return nil, err
