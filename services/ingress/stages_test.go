@@ -127,7 +127,7 @@ func TestWhatMayNeedTheWeb(t *testing.T) {
 		"an agent that names an address":      {`{"model":"p",` + tools + address + `}`, true, false},
 		"an agent that has named one":         {`{"model":"p",` + tools + earlier + `}`, false, false},
 		"an agent that offers a search":       {`{"model":"p",` + search + words + `}`, true, false},
-		"an agent that demands a search":      {`{"model":"m","tool_choice":{"type":"web_search_preview"},` + search + words + `}`, true, true},
+		"an agent that demands a search":      {`{"model":"m","tool_choice":{"type":"web_search_preview"},` + search + words + `}`, true, false},
 		"a search by options":                 {`{"model":"p","web_search_options":{},` + tools + words + `}`, true, false},
 		"a result of a tool":                  {`{"model":"p",` + result + `}`, false, false},
 		"a result of a tool, without tools":   {`{` + result + `}`, false, false},
