@@ -92,10 +92,11 @@ func TestReconnects(t *testing.T) {
 	status, answer := x.chat(t, "demo", "after-the-restart", "hello")
 	require.Equal(t, http.StatusOK, status, "%s", answer)
 	v.gone(".lost", "")
-	v.see("[data-session=after-the-restart]", "")
 	v.section("overview")
 	v.see("[data-test=serving]", "")
 	v.gone("main .error", "")
+	v.section("sessions") // the page may have been back before the session was there
+	v.see("[data-session=after-the-restart]", "")
 	// News arrive again.
 	v.section("requests")
 	v.see("main tbody tr", "")
