@@ -70,6 +70,31 @@ func TestCutConnectionsComeBack(t *testing.T) {
 	require.NoError(t, nc.FlushTimeout(await.Limit))
 }
 
+// While a proxy is parted nothing passes and nobody is told; afterwards everything has been only late.
+func TestPartedConnectionsGoOn(t *testing.T) {
+	t.Parallel()
+	server := natstest.StartListening(t)
+	p := Start(t, server.ClientURL(), 1)
+	far, near := connect(t, server.ClientURL()), connect(t, p.URL())
+	sub, err := far.SubscribeSync("a")
+	require.NoError(t, err)
+	require.NoError(t, far.FlushTimeout(await.Limit))
+	p.Part()
+	require.NoError(t, near.Publish("a", []byte("late")))
+	require.ErrorIs(t, near.FlushTimeout(100*time.Millisecond), nats.ErrTimeout)
+	n, _, err := sub.Pending()
+	require.NoError(t, err)
+	require.Zero(t, n)
+	require.True(t, near.IsConnected())
+	p.Part() // is no other one
+	p.Join()
+	require.NoError(t, near.FlushTimeout(await.Limit))
+	m, err := sub.NextMsg(await.Limit)
+	require.NoError(t, err)
+	require.Equal(t, "late", string(m.Data))
+	p.Join()
+}
+
 func TestMatches(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {

@@ -28,6 +28,7 @@ type Proxy struct {
 	dice     *rand.Rand
 	conns    map[net.Conn]struct{}
 	closed   bool
+	open     chan struct{} // closed while bytes pass
 	lost     int
 	repeated int
 }
@@ -44,7 +45,8 @@ func Start(tb testing.TB, serverURL string, seed uint64, rules ...Rule) *Proxy {
 	if err != nil {
 		tb.Fatalf("listening for the fault proxy: %v", err)
 	}
-	p := &Proxy{listener: ln, server: u.Host, rules: rules, dice: rand.New(rand.NewPCG(seed, seed)), conns: map[net.Conn]struct{}{}}
+	p := &Proxy{listener: ln, server: u.Host, rules: rules, dice: rand.New(rand.NewPCG(seed, seed)), conns: map[net.Conn]struct{}{}, open: make(chan struct{})}
+	close(p.open)
 	var running sync.WaitGroup
 	running.Go(func() { p.accept(tb.Errorf, &running) })
 	tb.Cleanup(func() {
@@ -53,6 +55,7 @@ func Start(tb testing.TB, serverURL string, seed uint64, rules ...Rule) *Proxy {
 		p.closed = true
 		p.mu.Unlock()
 		p.Cut()
+		p.Join()
 		running.Wait()
 	})
 	return p
@@ -84,6 +87,49 @@ func (p *Proxy) Cut() {
 	}
 }
 
+// Part lets no byte pass any more, in either direction, until Join. Connections stay open, and new ones are taken, as when a cable is pulled. What was sent
+// meanwhile passes afterwards, unless Cut has taken it away.
+func (p *Proxy) Part() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.open:
+		p.open = make(chan struct{})
+	default:
+	}
+}
+
+// Join ends Part.
+func (p *Proxy) Join() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	select {
+	case <-p.open:
+	default:
+		close(p.open)
+	}
+}
+
+// gate is a connection that keeps what it has read while the proxy lets nothing pass.
+type gate struct {
+	net.Conn
+
+	proxy *Proxy
+}
+
+func (g gate) Read(b []byte) (int, error) {
+	n, err := g.Conn.Read(b)
+	g.pass()
+	return n, err
+}
+
+func (g gate) pass() {
+	g.proxy.mu.Lock()
+	open := g.proxy.open
+	g.proxy.mu.Unlock()
+	<-open
+}
+
 func (p *Proxy) accept(report func(format string, args ...any), running *sync.WaitGroup) {
 	for {
 		client, err := p.listener.Accept()
@@ -112,10 +158,10 @@ func (p *Proxy) serve(report func(format string, args ...any), client net.Conn) 
 	defer p.forget(client, server)
 	var back sync.WaitGroup
 	back.Go(func() {
-		_, _ = io.Copy(client, server) // ends with the connection
+		_, _ = io.Copy(client, gate{server, p}) // ends with the connection
 		_ = client.Close()
 	})
-	if err := relay(server, client, p.fate); errors.Is(err, errProtocol) {
+	if err := relay(server, gate{client, p}, p.fate); errors.Is(err, errProtocol) {
 		report("relaying NATS messages: %v", err)
 	}
 	_ = server.Close()

@@ -38,7 +38,8 @@ func NewProcess(tb testing.TB) *Process {
 	return newProcess(tb, "single", freeport.Port(tb), "")
 }
 
-// NewCluster makes n servers that form a cluster once the test has started them.
+// NewCluster makes n servers that form a cluster once the test has started them. They tell clients of no other address than those that the test gives them, so
+// that a proxy in between stays there.
 func NewCluster(tb testing.TB, n int) []*Process {
 	tb.Helper()
 	routes := make([]int, n)
@@ -49,7 +50,7 @@ func NewCluster(tb testing.TB, n int) []*Process {
 	}
 	var nodes []*Process
 	for i, route := range routes {
-		cluster := fmt.Sprintf("cluster { name: test, listen: \"127.0.0.1:%d\", routes: [%s] }\n", route, strings.Join(urls, ", "))
+		cluster := fmt.Sprintf("cluster { name: test, no_advertise: true, listen: \"127.0.0.1:%d\", routes: [%s] }\n", route, strings.Join(urls, ", "))
 		nodes = append(nodes, newProcess(tb, "node"+strconv.Itoa(i), freeport.Port(tb), cluster))
 	}
 	return nodes

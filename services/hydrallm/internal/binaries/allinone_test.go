@@ -17,6 +17,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // alone writes the configuration of an all-in-one gateway on addr, with its data below dir, and more if there is.
@@ -42,7 +43,7 @@ nats: {store_dir: "%s/nats"}
 // R-388: a signal ends the process soon and cleanly, an answer under way comes to its end, and the next start finds its data.
 func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 	t.Parallel()
-	binary := allInOne(t)
+	binary := processtest.AllInOne(t)
 	dir, addr := t.TempDir(), freeport.Addr(t)
 	upstream := fakellm.Start(t)
 	upstream.Handle(func(fakellm.Request) fakellm.Answer {
@@ -50,14 +51,14 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 	})
 	env := alone(t, dir, addr, upstream.URL())
 	for round, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		w := run(t, binary, env)
-		w.awaitReady(t, addr)
+		w := processtest.Run(t, binary, env)
+		w.AwaitReady(t, addr)
 		ctx, cancel := context.WithTimeout(t.Context(), startWait)
 		answers := (&fleet{ingress: addr}).ask(ctx, 1)
 		upstream.AwaitCount(t, round+1)
 		begun := time.Now()
-		w.end(t, sig)
-		require.Equal(t, 0, w.cmd.ProcessState.ExitCode())
+		w.End(t, sig)
+		require.Equal(t, 0, w.ExitCode())
 		require.Less(t, time.Since(begun), 30*time.Second, "half of what a stop may take")
 		a := answers()[0]
 		cancel()
@@ -70,14 +71,14 @@ func TestAllInOneStopsAndStartsAgain(t *testing.T) {
 // R-756: SIGHUP has the process read its file again, and nothing else comes of it.
 func TestAllInOneReadsItsFileAgain(t *testing.T) {
 	t.Parallel()
-	binary := allInOne(t)
+	binary := processtest.AllInOne(t)
 	dir, addr := t.TempDir(), freeport.Addr(t)
 	upstream := fakellm.Start(t)
 	upstream.Handle(fakellm.Talk("hello"))
 	env := alone(t, dir, addr, upstream.URL())
 	path := strings.TrimPrefix(env[0], "CONFIG_PATH=")
-	w := run(t, binary, env)
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, binary, env)
+	w.AwaitReady(t, addr)
 	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(text), "{name: m,", "{name: another,", 1)), 0o600))
@@ -91,17 +92,17 @@ func TestAllInOneReadsItsFileAgain(t *testing.T) {
 		}
 	}
 	require.True(t, listed("m")())
-	require.NoError(t, w.cmd.Process.Signal(syscall.SIGHUP))
+	w.Signal(t, syscall.SIGHUP)
 	await.True(t, listed("another"))
 	require.False(t, listed("m")())
-	w.end(t, syscall.SIGTERM)
-	require.Equal(t, 0, w.cmd.ProcessState.ExitCode())
+	w.End(t, syscall.SIGTERM)
+	require.Equal(t, 0, w.ExitCode())
 }
 
 // R-115: keys that rest and circuits that are open for long are so after any end of the process, and the upstream hears nothing meanwhile.
 func TestAllInOneRemembersRestsAndCircuits(t *testing.T) {
 	t.Parallel()
-	binary := allInOne(t)
+	binary := processtest.AllInOne(t)
 	dir, addr := t.TempDir(), freeport.Addr(t)
 	limited, broken := fakellm.Start(t), fakellm.Start(t)
 	limited.Handle(func(fakellm.Request) fakellm.Answer {
@@ -130,8 +131,8 @@ nats: {store_dir: "%s/nats"}
 		require.NoError(t, resp.Body.Close())
 		require.Equal(t, http.StatusServiceUnavailable, resp.StatusCode)
 	}
-	w := run(t, binary, []string{"CONFIG_PATH=" + path})
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, binary, []string{"CONFIG_PATH=" + path})
+	w.AwaitReady(t, addr)
 	for range 3 {
 		refused("other")
 	}
@@ -139,9 +140,9 @@ nats: {store_dir: "%s/nats"}
 	require.Len(t, limited.Requests(), 1)
 	require.Len(t, broken.Requests(), 3)
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL, syscall.SIGKILL} {
-		w.end(t, sig)
-		w = run(t, binary, []string{"CONFIG_PATH=" + path})
-		w.awaitReady(t, addr)
+		w.End(t, sig)
+		w = processtest.Run(t, binary, []string{"CONFIG_PATH=" + path})
+		w.AwaitReady(t, addr)
 		refused("m")
 		refused("other")
 		require.Len(t, limited.Requests(), 1, sig)
@@ -151,9 +152,9 @@ nats: {store_dir: "%s/nats"}
 
 func TestAllInOneRefusesToStart(t *testing.T) {
 	t.Parallel()
-	binary := allInOne(t)
+	binary := processtest.AllInOne(t)
 	dir, addr := t.TempDir(), freeport.Addr(t)
-	run(t, binary, alone(t, dir, addr, "http://127.0.0.1:1")).awaitReady(t, addr)
+	processtest.Run(t, binary, alone(t, dir, addr, "http://127.0.0.1:1")).AwaitReady(t, addr)
 	tests := map[string]struct {
 		dir, addr string
 		args      []string
@@ -168,15 +169,15 @@ func TestAllInOneRefusesToStart(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w := run(t, binary, alone(t, tt.dir, tt.addr, "http://127.0.0.1:1"), tt.args...)
+			w := processtest.Run(t, binary, alone(t, tt.dir, tt.addr, "http://127.0.0.1:1"), tt.args...)
 			select {
-			case <-w.gone:
+			case <-w.Gone():
 			case <-time.After(startWait):
 				t.Fatal("it runs")
 			}
-			require.Positive(t, w.cmd.ProcessState.ExitCode())
-			require.Contains(t, w.log.String(), tt.want)
-			require.NotContains(t, w.log.String(), "key-of-the-provider")
+			require.Positive(t, w.ExitCode())
+			require.Contains(t, w.Log.String(), tt.want)
+			require.NotContains(t, w.Log.String(), "key-of-the-provider")
 		})
 	}
 }
@@ -184,14 +185,14 @@ func TestAllInOneRefusesToStart(t *testing.T) {
 // A gateway without a single provider says what to set and serves what it can.
 func TestAllInOneWithoutProviders(t *testing.T) {
 	t.Parallel()
-	binary := allInOne(t)
+	binary := processtest.AllInOne(t)
 	addr := freeport.Addr(t)
 	_, port, err := net.SplitHostPort(addr)
 	require.NoError(t, err)
-	w := run(t, binary, []string{"CONFIG_PATH=" + emptyConfig(t)}, "--port", port)
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, binary, []string{"CONFIG_PATH=" + emptyConfig(t)}, "--port", port)
+	w.AwaitReady(t, addr)
 	for _, want := range []string{"the file has no providers", `providers: [{id: groq, key: "${GROQ_API_KEY}"}]`, "GEMINI_API_KEY", "providers=0 upstreams=0 models=0"} {
-		require.Contains(t, w.log.String(), want)
+		require.Contains(t, w.Log.String(), want)
 	}
 }
 

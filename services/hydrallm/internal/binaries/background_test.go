@@ -21,6 +21,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // front is a gateway as a client of Responses sees it.
@@ -159,7 +160,7 @@ func TestKilledIngressLosesNoBackgroundStream(t *testing.T) {
 		})
 	}
 	reading.Wait()
-	doomed.end(t, syscall.SIGKILL)
+	doomed.End(t, syscall.SIGKILL)
 	close(killed)
 	clients.Wait()
 	want := second.whole(t, id)
@@ -179,14 +180,14 @@ func TestKilledDispatcherLosesNoBackgroundResponse(t *testing.T) {
 	f.upstream.Handle(fakellm.Talk("all is well"))
 	doomed := f.start(t, "ingress")
 	id := front{f.ingress}.begin(t)
-	doomed.end(t, syscall.SIGKILL)
+	doomed.End(t, syscall.SIGKILL)
 	second := f.beside(t)
 	second.until(t, id, "queued")
 	first := f.start(t, "dispatcher")
 	f.upstream.AwaitCount(t, 1)
 	second.until(t, id, "in_progress")
 	f.start(t, "dispatcher")
-	first.end(t, syscall.SIGKILL)
+	first.End(t, syscall.SIGKILL)
 	require.Equal(t, "all is well", second.until(t, id, "completed").Get("output.0.content.0.text").Str)
 	require.Len(t, f.upstream.Requests(), 2)
 }
@@ -214,7 +215,7 @@ func TestKilledDispatcherFailsABegunResponse(t *testing.T) {
 		live <- all
 	}()
 	await.Value(t, came)
-	first.end(t, syscall.SIGKILL)
+	first.End(t, syscall.SIGKILL)
 	f.start(t, "dispatcher")
 	r := g.until(t, id, "failed")
 	require.Equal(t, "one two", r.Get("output.0.content.0.text").Str)
@@ -228,13 +229,13 @@ func TestKilledDispatcherFailsABegunResponse(t *testing.T) {
 // a whole gateway that is killed goes on with a response in the background at its next start, and has those that were done.
 func TestKilledGatewayKeepsBackgroundResponses(t *testing.T) {
 	t.Parallel()
-	binary, dir, addr := allInOne(t), t.TempDir(), freeport.Addr(t)
+	binary, dir, addr := processtest.AllInOne(t), t.TempDir(), freeport.Addr(t)
 	upstream := fakellm.Start(t)
 	upstream.Queue(fakellm.Stream("first"), fakellm.NoAnswer())
 	upstream.Handle(fakellm.Talk("all is well"))
 	env := alone(t, dir, addr, upstream.URL())
-	w := run(t, binary, env)
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, binary, env)
+	w.AwaitReady(t, addr)
 	g := front{addr}
 	done := g.begin(t)
 	g.until(t, done, "completed")
@@ -242,8 +243,8 @@ func TestKilledGatewayKeepsBackgroundResponses(t *testing.T) {
 	id := g.begin(t)
 	upstream.AwaitCount(t, 2)
 	g.until(t, id, "in_progress")
-	w.end(t, syscall.SIGKILL)
-	run(t, binary, env).awaitReady(t, addr)
+	w.End(t, syscall.SIGKILL)
+	processtest.Run(t, binary, env).AwaitReady(t, addr)
 	require.Equal(t, whole, g.whole(t, done))
 	require.Equal(t, "all is well", g.until(t, id, "completed").Get("output.0.content.0.text").Str)
 	require.Len(t, upstream.Requests(), 3)

@@ -10,6 +10,7 @@ import (
 
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // ollamaTags is the native list of an Ollama server with one model.
@@ -25,9 +26,9 @@ func TestGroqAndOllamaFromTheEnvironment(t *testing.T) {
 	ollama.Handle(fakellm.Talk("from ollama"))
 	ollama.Page("/api/tags", ollamaTags)
 	dir, addr := t.TempDir(), freeport.Addr(t)
-	w := runAlone(t, dir, allInOne(t), "HOST=127.0.0.1", "PORT="+portOf(t, addr),
+	w := processtest.RunAlone(t, dir, processtest.AllInOne(t), "HOST=127.0.0.1", "PORT="+portOf(t, addr),
 		"GROQ_API_KEY=gsk_of_the_user", "GROQ_BASE_URL="+groq.URL()+"/v1", "OLLAMA_BASE_URL="+ollama.URL())
-	w.awaitReady(t, addr)
+	w.AwaitReady(t, addr)
 	c := client{base: "http://" + addr + "/v1"}
 	c.awaitListed(t, "groq/openai/gpt-oss-120b")
 	c.awaitListed(t, "LOCAL-AGENT/OLLAMA/qwen3:8b")
@@ -56,7 +57,7 @@ func TestGroqAndOllamaFromTheEnvironment(t *testing.T) {
 		require.Equal(t, "gsk_of_the_user", r.Key())
 		require.Equal(t, "openai/gpt-oss-120b", r.Model())
 	}
-	require.NotContains(t, w.log.String(), "gsk_of_the_user")
+	require.NotContains(t, w.Log.String(), "gsk_of_the_user")
 	require.FileExists(t, filepath.Join(dir, "data", "hydrallm.db"))
 }
 
@@ -64,10 +65,10 @@ func TestGroqAndOllamaFromTheEnvironment(t *testing.T) {
 func TestNothingInTheEnvironment(t *testing.T) {
 	t.Parallel()
 	dir, addr := t.TempDir(), freeport.Addr(t)
-	w := runAlone(t, dir, allInOne(t), "HOST=127.0.0.1", "PORT="+portOf(t, addr))
-	w.awaitReady(t, addr)
+	w := processtest.RunAlone(t, dir, processtest.AllInOne(t), "HOST=127.0.0.1", "PORT="+portOf(t, addr))
+	w.AwaitReady(t, addr)
 	for _, want := range []string{"GEMINI_API_KEY", "GROQ_API_KEY", "OLLAMA_BASE_URL", "config.yaml", "hydrallm demo"} {
-		require.Contains(t, w.log.String(), want)
+		require.Contains(t, w.Log.String(), want)
 	}
 	entries, err := os.ReadDir(dir)
 	require.NoError(t, err)

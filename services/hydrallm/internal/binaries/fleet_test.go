@@ -1,19 +1,13 @@
 package binaries
 
 import (
-	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -23,14 +17,14 @@ import (
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/natstest"
-	"hydrallm/shared/testkit/output"
+	"hydrallm/shared/testkit/processtest"
 )
 
 func TestMain(m *testing.M) {
 	if signal.Ignored(syscall.SIGHUP) { // as under nohup: the processes of the tests would ignore it, too, but not what is caught here
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
-	leaktest.Main(m, removeBuilt)
+	leaktest.Main(m, processtest.Remove)
 }
 
 const startWait = await.Limit
@@ -53,8 +47,7 @@ func newFleet(t *testing.T) *fleet {
 	t.Helper()
 	nats := natstest.StartListening(t)
 	f := &fleet{ingress: freeport.Addr(t), upstream: fakellm.Start(t), nats: nats}
-	f.bin = build(t, "hydrallm/services/ingress/cmd/ingress", "hydrallm/services/analyzer/cmd/analyzer", "hydrallm/services/dispatcher/cmd/dispatcher",
-		"hydrallm/services/session-writer/cmd/session-writer")
+	f.bin = processtest.Services(t, "ingress", "analyzer", "dispatcher", "session-writer")
 	_, port, err := net.SplitHostPort(f.ingress)
 	require.NoError(t, err)
 	text := fmt.Sprintf(`
@@ -72,150 +65,19 @@ nats: {url: "%s"}
 	return f
 }
 
-// built are the binaries that the tests share.
-var built struct {
-	sync.Mutex
-
-	dir  string
-	done map[string]bool // by package
-}
-
-// build makes the binaries of some packages and gives their directory.
-func build(t *testing.T, packages ...string) string {
-	t.Helper()
-	built.Lock()
-	defer built.Unlock()
-	if built.dir == "" {
-		dir, err := os.MkdirTemp("", "hydrallm-binaries-") //nolint:usetesting // it outlives the test
-		require.NoError(t, err)
-		built.dir, built.done = dir, map[string]bool{}
-	}
-	packages = slices.DeleteFunc(packages, func(p string) bool { return built.done[p] })
-	if len(packages) == 0 {
-		return built.dir
-	}
-	args := append([]string{"build", "-o", built.dir + string(filepath.Separator)}, packages...)
-	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	for _, p := range packages {
-		built.done[p] = true
-	}
-	return built.dir
-}
-
-// removeBuilt ends the sharing.
-func removeBuilt() error {
-	if built.dir == "" {
-		return nil
-	}
-	return os.RemoveAll(built.dir)
-}
-
-// allInOne gives the binary of the whole gateway.
-func allInOne(t *testing.T) string {
-	t.Helper()
-	return filepath.Join(build(t, "hydrallm/services/hydrallm/cmd/hydrallm"), "hydrallm")
-}
-
 // start runs a service and waits until it is ready.
-func (f *fleet) start(t *testing.T, service string) *worker {
+func (f *fleet) start(t *testing.T, service string) *processtest.Process {
 	t.Helper()
 	health := freeport.Addr(t)
 	w := f.startAt(t, service, health)
-	w.awaitReady(t, health)
+	w.AwaitReady(t, health)
 	return w
 }
 
 // startAt runs a service that says at an address how it is.
-func (f *fleet) startAt(t *testing.T, service, health string) *worker {
+func (f *fleet) startAt(t *testing.T, service, health string) *processtest.Process {
 	t.Helper()
-	return run(t, filepath.Join(f.bin, service), []string{"CONFIG_PATH=" + f.config, "HEALTH_ADDR=" + health})
-}
-
-// run starts a process, with more in its environment than the test has, that ends with the test at the latest.
-func run(t *testing.T, path string, env []string, args ...string) *worker {
-	t.Helper()
-	cmd := exec.Command(path, args...)
-	cmd.Env = append(os.Environ(), env...)
-	return launch(t, cmd)
-}
-
-// runAlone starts a process in a directory, with nothing in its environment but what is given.
-func runAlone(t *testing.T, dir, path string, env ...string) *worker {
-	t.Helper()
-	cmd := exec.Command(path)
-	cmd.Dir, cmd.Env = dir, append([]string{"HOME=" + dir}, env...)
-	return launch(t, cmd)
-}
-
-func launch(t *testing.T, cmd *exec.Cmd) *worker {
-	t.Helper()
-	w := &worker{name: filepath.Base(cmd.Path), cmd: cmd, gone: make(chan struct{})}
-	w.cmd.Stdout, w.cmd.Stderr = &w.log, &w.log
-	require.NoError(t, w.cmd.Start())
-	go func() {
-		defer close(w.gone)
-		_ = w.cmd.Wait() // how it ended is in the process state
-	}()
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Logf("log of %s:\n%s", w.name, w.log.String())
-		}
-		w.end(t, syscall.SIGTERM)
-	})
-	return w
-}
-
-// awaitReady waits until the process says on addr that it is ready.
-func (w *worker) awaitReady(t *testing.T, addr string) {
-	t.Helper()
-	await.True(t, func() bool { return ready(t.Context(), addr) || w.ended() })
-	require.False(t, w.ended(), "%s ended at start:\n%s", w.name, w.log.String())
-}
-
-// worker is one process.
-type worker struct {
-	name string
-	cmd  *exec.Cmd
-	log  output.Buffer
-	gone chan struct{}
-}
-
-func (w *worker) ended() bool {
-	select {
-	case <-w.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// end sends a signal and waits for the end of the process.
-func (w *worker) end(t *testing.T, sig syscall.Signal) {
-	t.Helper()
-	if w.ended() {
-		return
-	}
-	_ = w.cmd.Process.Signal(sig) // it may end by itself at this moment
-	select {
-	case <-w.gone:
-	case <-time.After(startWait):
-		_ = w.cmd.Process.Kill()
-		<-w.gone
-		t.Errorf("%s did not end by itself:\n%s", w.name, w.log.String())
-	}
-}
-
-func ready(ctx context.Context, addr string) bool {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+"/readyz", http.NoBody)
-	if err != nil {
-		return false
-	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: startWait}).Do(req)
-	if err != nil {
-		return false
-	}
-	return resp.Body.Close() == nil && resp.StatusCode == http.StatusOK
+	return processtest.Run(t, filepath.Join(f.bin, service), []string{"CONFIG_PATH=" + f.config, "HEALTH_ADDR=" + health})
 }
 
 // reachable says whether something listens on an address.

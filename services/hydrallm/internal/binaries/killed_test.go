@@ -95,7 +95,7 @@ func TestKilledDispatcherLosesNothing(t *testing.T) {
 	f.upstream.AwaitCount(t, clients)
 	f.start(t, "dispatcher")
 	killed.Store(true)
-	first.end(t, syscall.SIGKILL)
+	first.End(t, syscall.SIGKILL)
 
 	for i, a := range await() {
 		require.NoError(t, a.err)
@@ -131,7 +131,7 @@ func TestKilledIngressCancelsItsCalls(t *testing.T) {
 	f.upstream.AwaitCount(t, clients)
 	await.True(t, func() bool { return f.upstream.Active() == clients })
 	begun := time.Now()
-	front.end(t, syscall.SIGKILL)
+	front.End(t, syscall.SIGKILL)
 	await.True(t, func() bool { return f.upstream.Active() == 0 })
 	t.Logf("all calls have ended %s after the ingress", time.Since(begun).Round(time.Millisecond))
 	for _, a := range answers() {

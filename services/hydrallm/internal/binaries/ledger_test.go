@@ -19,6 +19,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // admin gets an admin route of a gateway.
@@ -134,7 +135,7 @@ func TestKilledDispatcherLosesNoCall(t *testing.T) {
 	await.True(t, func() bool { return f.upstream.Active() == hanging && done.Load() == clients-hanging })
 	f.start(t, "dispatcher")
 	killed.Store(true)
-	first.end(t, syscall.SIGKILL)
+	first.End(t, syscall.SIGKILL)
 	asking.Wait()
 
 	rows := settled(t, f.ingress, len(f.upstream.Requests()))
@@ -161,7 +162,7 @@ func TestDispatcherKilledAtAnyTime(t *testing.T) {
 	stop := make(chan struct{})
 	wait := crowd(t.Context(), f.ingress, clients, most, stop)
 	f.upstream.AwaitCount(t, before)
-	first.end(t, syscall.SIGKILL)
+	first.End(t, syscall.SIGKILL)
 	f.start(t, "dispatcher")
 	f.upstream.AwaitCount(t, before+clients+after)
 	close(stop)
@@ -187,7 +188,7 @@ func TestKilledSessionWriterLosesNoCall(t *testing.T) {
 		before := len(f.upstream.Requests())
 		answers := f.ask(t.Context(), many)
 		f.upstream.AwaitCount(t, before+many/2)
-		writer.end(t, syscall.SIGKILL)
+		writer.End(t, syscall.SIGKILL)
 		answers()
 		f.ask(t.Context(), few)() // while it is away
 		writer = f.start(t, "session-writer")
@@ -218,12 +219,12 @@ func TestKilledSessionWriterLosesNoCall(t *testing.T) {
 func TestKilledGatewayKnowsWhatItAskedFor(t *testing.T) {
 	t.Parallel()
 	const hanging, clients, more, most = 30, 8, 200, 800
-	binary, dir, addr := allInOne(t), t.TempDir(), freeport.Addr(t)
+	binary, dir, addr := processtest.AllInOne(t), t.TempDir(), freeport.Addr(t)
 	upstream := fakellm.Start(t)
 	upstream.Handle(func(fakellm.Request) fakellm.Answer { return fakellm.NoAnswer() })
 	env := append(alone(t, dir, addr, upstream.URL()), "ADMIN_API_KEY="+adminKey)
-	w := run(t, binary, env)
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, binary, env)
+	w.AwaitReady(t, addr)
 	hang := (&fleet{ingress: addr}).ask(t.Context(), hanging)
 	await.True(t, func() bool { return count(calls(t, addr), "begun") == hanging })
 
@@ -236,14 +237,14 @@ func TestKilledGatewayKnowsWhatItAskedFor(t *testing.T) {
 		return len(shown) >= more
 	})
 	killedAt := time.Now()
-	w.end(t, syscall.SIGKILL)
+	w.End(t, syscall.SIGKILL)
 	close(stop)
 	wait()
 	hang()
 	seen := upstream.Requests()
 
-	w = run(t, binary, env)
-	w.awaitReady(t, addr)
+	w = processtest.Run(t, binary, env)
+	w.AwaitReady(t, addr)
 	require.Equal(t, http.StatusOK, client{base: "http://" + addr + "/v1"}.ask(t, "m").status)
 	var rows []query.Call
 	await.True(t, func() bool {

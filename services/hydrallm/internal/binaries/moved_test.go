@@ -14,6 +14,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // R-446: an installation is moved as a directory. Its data is beside its configuration file, wherever the gateway is started, so that usage and
@@ -33,10 +34,10 @@ routing: {final_fallback: "", aliases: {}}
 `, portOf(t, addr), upstream.URL()), 0o600))
 	c := client{base: "http://" + addr + "/v1"}
 	admin := []string{"X-Admin-Key", "the-admin-key-of-the-test"}
-	begin := func() (w *worker, from string) {
+	begin := func() (w *processtest.Process, from string) {
 		from = t.TempDir()
-		w = runAlone(t, from, allInOne(t), "CONFIG_PATH="+filepath.Join(home, "config.yaml"))
-		w.awaitReady(t, addr)
+		w = processtest.RunAlone(t, from, processtest.AllInOne(t), "CONFIG_PATH="+filepath.Join(home, "config.yaml"))
+		w.AwaitReady(t, addr)
 		return w, from
 	}
 	total := func() int64 {
@@ -50,7 +51,7 @@ routing: {final_fallback: "", aliases: {}}
 	require.Equal(t, http.StatusOK, added.status, added.body)
 	await.True(t, answered)
 	await.True(t, func() bool { return total() > 0 })
-	w.end(t, syscall.SIGTERM)
+	w.End(t, syscall.SIGTERM)
 	requireEmpty(t, from)
 
 	moved := filepath.Join(root, "second place")
@@ -60,7 +61,7 @@ routing: {final_fallback: "", aliases: {}}
 	require.Positive(t, total(), "usage of the first place")
 	await.True(t, answered, "with the key that was added at the first place")
 	require.Contains(t, c.do(t, http.MethodGet, "/admin/status", "", admin...).body, `"active_keys":1`)
-	w.end(t, syscall.SIGTERM)
+	w.End(t, syscall.SIGTERM)
 	requireEmpty(t, from)
 	requireEmpty(t, filepath.Join(root, "first"))
 }

@@ -16,6 +16,7 @@ import (
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/machine"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // startNginx runs nginx with the example of the documentation in front of a gateway, and gives its address.
@@ -48,9 +49,9 @@ scgi_temp_path scgi;
 }
 `, server)
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
-	w := launch(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
-	await.True(t, func() bool { return reachable(t, addr) || w.ended() })
-	require.False(t, w.ended(), "nginx ended at start:\n%s", w.log.String())
+	w := processtest.Start(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
+	await.True(t, func() bool { return reachable(t, addr) || w.Ended() })
+	require.False(t, w.Ended(), "nginx ended at start:\n%s", w.Log.String())
 	return addr
 }
 
@@ -65,8 +66,8 @@ func TestClientKeysBehindNginx(t *testing.T) {
 	front := "http://" + startNginx(t, addr) + "/llm/v1"
 	keys := []string{"key-of-ann-1", "key-of-bob-2", "key-of-eve-3", "key-of-joe-4", "key-of-sue-5"}
 	env := append(alone(t, t.TempDir(), addr, upstream.URL()), "CLIENT_API_KEYS="+strings.Join(keys, ","))
-	w := run(t, allInOne(t), env)
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, processtest.AllInOne(t), env)
+	w.AwaitReady(t, addr)
 
 	for _, key := range keys {
 		got := client{front, key}.ask(t, "m")

@@ -12,6 +12,7 @@ import (
 
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // R-139, R-144, R-140, R-141: a local server that can do two things at a time gets two, everything else overflows to the hosted one, and the first
@@ -40,8 +41,8 @@ models:
   - {name: only-local, upstreams: [local-small]}
 routing: {final_fallback: "", aliases: {}}
 `, portOf(t, addr), local.URL(), hosted.URL()), 0o600))
-	w := runAlone(t, dir, allInOne(t), "HOSTED_KEY=key-of-the-host")
-	w.awaitReady(t, addr)
+	w := processtest.RunAlone(t, dir, processtest.AllInOne(t), "HOSTED_KEY=key-of-the-host")
+	w.AwaitReady(t, addr)
 	c := client{base: "http://" + addr + "/v1"}
 
 	var asking sync.WaitGroup

@@ -18,6 +18,7 @@ import (
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/machine"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // prometheus is the API of a Prometheus.
@@ -38,12 +39,12 @@ scrape_configs:
   - job_name: hydrallm
     static_configs: [{targets: [%q]}]
 `, alerts, gateway), 0o600))
-	w := launch(t, exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr))
-	await.True(t, func() bool { return reachable(t, addr) || w.ended() })
-	require.False(t, w.ended(), "prometheus ended at start:\n%s", w.log.String())
+	w := processtest.Start(t, exec.Command(program, "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+addr))
+	await.True(t, func() bool { return reachable(t, addr) || w.Ended() })
+	require.False(t, w.Ended(), "prometheus ended at start:\n%s", w.Log.String())
 	p := prometheus{client{base: "http://" + addr}}
-	await.True(t, func() bool { return w.ended() || p.do(t, http.MethodGet, "/-/ready", "").status == http.StatusOK })
-	require.False(t, w.ended(), "prometheus ended at start:\n%s", w.log.String())
+	await.True(t, func() bool { return w.Ended() || p.do(t, http.MethodGet, "/-/ready", "").status == http.StatusOK })
+	require.False(t, w.Ended(), "prometheus ended at start:\n%s", w.Log.String())
 	return p
 }
 
@@ -88,7 +89,7 @@ func TestDashboardAndAlertsOfARunningGateway(t *testing.T) {
 		text = []byte(strings.Replace(string(text), old, ours, 1))
 	}
 	require.NoError(t, os.WriteFile(path, text, 0o600))
-	run(t, allInOne(t), env).awaitReady(t, addr)
+	processtest.Run(t, processtest.AllInOne(t), env).AwaitReady(t, addr)
 	p := startPrometheus(t, addr)
 
 	gateway := client{base: "http://" + addr + "/v1"}

@@ -14,6 +14,7 @@ import (
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/machine"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // R-374: what Prometheus reads after some traffic is what its own tool finds nothing to say about, of the whole gateway and of each service.
@@ -46,14 +47,14 @@ func TestMetricsForPrometheus(t *testing.T) {
 	t.Run("one process", func(t *testing.T) {
 		t.Parallel()
 		upstream, addr := fakellm.Start(t), freeport.Addr(t)
-		run(t, allInOne(t), alone(t, t.TempDir(), addr, upstream.URL())).awaitReady(t, addr)
+		processtest.Run(t, processtest.AllInOne(t), alone(t, t.TempDir(), addr, upstream.URL())).AwaitReady(t, addr)
 		talk(t, upstream, client{base: "http://" + addr + "/v1"})
 		check(t, addr, `hydrallm_upstream_attempts_total{class="success",upstream="u"}`)
 	})
 	t.Run("services", func(t *testing.T) {
 		t.Parallel()
 		f := newFleet(t)
-		build(t, "hydrallm/services/enricher/cmd/enricher")
+		processtest.Services(t, "enricher")
 		f.readPages(t)
 		services := []struct{ name, metric, health string }{
 			{"analyzer", "hydrallm_analyzer_requests_total", freeport.Addr(t)},
@@ -63,7 +64,7 @@ func TestMetricsForPrometheus(t *testing.T) {
 			{"ingress", "hydrallm_ingress_requests_total", freeport.Addr(t)},
 		}
 		for _, s := range services {
-			f.startAt(t, s.name, s.health).awaitReady(t, s.health)
+			f.startAt(t, s.name, s.health).AwaitReady(t, s.health)
 		}
 		c := client{base: "http://" + f.ingress + "/v1"}
 		talk(t, f.upstream, c)

@@ -120,7 +120,7 @@ func TestSessionsOutliveTheirWriters(t *testing.T) {
 	for n, ended := 0, false; !ended; n++ {
 		w := f.start(t, "session-writer")
 		ended = c.sometime(over)
-		w.end(t, syscall.SIGKILL)
+		w.End(t, syscall.SIGKILL)
 		c.enough.Store(n+1 >= kills)
 	}
 

@@ -22,6 +22,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/processtest"
 )
 
 // spans are what a collector of traces was sent, by trace.
@@ -91,14 +92,14 @@ func (s *spans) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // R-372: what happens to a request in all services is one trace, which the client may have begun; the provider is not told of it.
 func TestTraces(t *testing.T) {
 	t.Parallel()
-	binary := allInOne(t)
+	binary := processtest.AllInOne(t)
 	got, collector := collect(t)
 	upstream := fakellm.Start(t)
 	upstream.Handle(fakellm.Talk("hi"))
 	addr := freeport.Addr(t)
 	env := alone(t, t.TempDir(), addr, upstream.URL(), "telemetry: {otlp_endpoint: \""+collector+"\"}")
-	w := run(t, binary, env)
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, binary, env)
+	w.AwaitReady(t, addr)
 	const front = "POST /v1/chat/completions"
 	for model, want := range map[string][]string{
 		"m":      {front, front + " > dispatcher process", front + " > dispatcher process > call u"},
@@ -116,7 +117,7 @@ func TestTraces(t *testing.T) {
 	for _, r := range upstream.Requests() {
 		require.Empty(t, r.Header.Get("Traceparent"))
 	}
-	w.end(t, syscall.SIGTERM)
+	w.End(t, syscall.SIGTERM)
 	got.mu.Lock()
 	defer got.mu.Unlock()
 	batches := 0
@@ -153,8 +154,8 @@ sessions: {database: "sqlite:%s/hydrallm.db"}
 nats: {store_dir: "%s/nats"}
 telemetry: {otlp_endpoint: "%s"}
 `, portOf(t, addr), upstream.URL(), dir, dir, collector), 0o600))
-	w := run(t, allInOne(t), []string{"CONFIG_PATH=" + path})
-	w.awaitReady(t, addr)
+	w := processtest.Run(t, processtest.AllInOne(t), []string{"CONFIG_PATH=" + path})
+	w.AwaitReady(t, addr)
 	status := ask(t, addr, traceID, `{"model":"p/real","session_id":"s1","web_fetch":"`+site.URL+`/private-path?q=private-words","messages":[{"role":"user","content":"hi"}]}`)
 	require.Equal(t, http.StatusOK, status)
 	const (
@@ -184,7 +185,7 @@ telemetry: {otlp_endpoint: "%s"}
 	for _, span := range got.of(traceID) {
 		require.NotContains(t, span.String(), "private")
 	}
-	w.end(t, syscall.SIGTERM)
+	w.End(t, syscall.SIGTERM)
 }
 
 // What a client has begun: a trace, and its span in it.
