@@ -3,6 +3,7 @@ package enrich
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -16,11 +17,11 @@ const removed = "[-]"
 // models. The facts around them stay. What it misses is still marked as untrusted.
 func neutral(text string) string {
 	text = visible(text)
-	for _, pattern := range lookAlikes {
+	for _, pattern := range lookAlikes() {
 		text = pattern.ReplaceAllString(text, removed)
 	}
 	text = roleLabel.ReplaceAllString(text, "$1 ")
-	for _, pattern := range orders {
+	for _, pattern := range orders() {
 		text = pattern.ReplaceAllString(text, removed)
 	}
 	return text
@@ -45,8 +46,18 @@ func visible(text string) string {
 // unseen are letters and marks that show nothing, or a stroke through what is before them.
 var unseen = &unicode.RangeTable{
 	R16: []unicode.Range16{
-		{0x0334, 0x0338, 1}, {0x034F, 0x034F, 1}, {0x115F, 0x1160, 1}, {0x17B4, 0x17B5, 1}, {0x180B, 0x180F, 1}, {0x20D2, 0x20D3, 1}, {0x20E5, 0x20E6, 1},
-		{0x2800, 0x2800, 1}, {0x3164, 0x3164, 1}, {0xFE00, 0xFE0E, 1}, {0xFFA0, 0xFFA0, 1}, {0xFFFD, 0xFFFD, 1},
+		{0x0334, 0x0338, 1},
+		{0x034F, 0x034F, 1},
+		{0x115F, 0x1160, 1},
+		{0x17B4, 0x17B5, 1},
+		{0x180B, 0x180F, 1},
+		{0x20D2, 0x20D3, 1},
+		{0x20E5, 0x20E6, 1},
+		{0x2800, 0x2800, 1},
+		{0x3164, 0x3164, 1},
+		{0xFE00, 0xFE0E, 1},
+		{0xFFA0, 0xFFA0, 1},
+		{0xFFFD, 0xFFFD, 1},
 	},
 	R32: []unicode.Range32{{0xE0000, 0xE0FFF, 1}},
 }
@@ -76,12 +87,15 @@ func usual(r rune) rune {
 	return r
 }
 
-func patterns(list ...string) []*regexp.Regexp {
-	out := make([]*regexp.Regexp, len(list))
-	for i, pattern := range list {
-		out[i] = regexp.MustCompile(`(?i)` + pattern)
-	}
-	return out
+// patterns are compiled when they are first asked for, not at the start of each process: they take megabytes.
+func patterns(list ...string) func() []*regexp.Regexp {
+	return sync.OnceValue(func() []*regexp.Regexp {
+		out := make([]*regexp.Regexp, len(list))
+		for i, pattern := range list {
+			out[i] = regexp.MustCompile(`(?i)` + pattern)
+		}
+		return out
+	})
 }
 
 // joint is between the words of a mark, as Markdown may write it too.

@@ -1,0 +1,5 @@
+module hydrallm/services/enricher/internal/htmldate
+
+go 1.26.0
+
+require golang.org/x/net v0.62.0
