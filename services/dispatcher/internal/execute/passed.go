@@ -12,6 +12,7 @@ import (
 // Bounds of the headers of an upstream that are passed on.
 const (
 	maxPassed      = 32
+	maxPassedName  = 64  // bytes
 	maxPassedValue = 256 // bytes
 )
 
@@ -30,7 +31,7 @@ var upstreamIDs = []string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-M
 func passed(h http.Header, clean func(string) string) [][2]string {
 	var out [][2]string
 	add := func(name, value string) {
-		if value != "" && len(value) <= maxPassedValue && !strings.ContainsFunc(value, unprintable) && len(out) < maxPassed {
+		if value != "" && len(name) <= maxPassedName && len(value) <= maxPassedValue && !strings.ContainsFunc(value, unprintable) && len(out) < maxPassed {
 			out = append(out, [2]string{name, clean(value)})
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/valyala/fasthttp"
+	"golang.org/x/net/http/httpguts"
 
 	"hydrallm/services/ingress/internal/pending"
 	"hydrallm/shared/bus"
@@ -165,7 +166,10 @@ func decodeHead(raw []byte) (*head, error) {
 	}
 	out := &head{status: h.Status, stream: h.Stream, refusal: h.Status >= fasthttp.StatusBadRequest}
 	for _, kv := range h.Header {
-		name, value := []byte(kv[0]), []byte(kv[1])
+		name, value := []byte(kv[0]), printable(kv[1])
+		if !httpguts.ValidHeaderFieldName(kv[0]) {
+			return nil, fmt.Errorf("reading the head of an answer: %w: the name of a header", contract.ErrBadFrame)
+		}
 		out.refusal = out.refusal && kv[0] != headerAttempts
 		switch kv[0] {
 		case headerProvider:
@@ -180,6 +184,17 @@ func decodeHead(raw []byte) (*head, error) {
 		out.header = append(out.header, [2][]byte{name, value})
 	}
 	return out, nil
+}
+
+// printable gives a value without control characters: what a header tells, such as the name of a model, others may have written.
+func printable(value string) []byte {
+	b := []byte(value)
+	for i, c := range b {
+		if c < ' ' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+	return b
 }
 
 // apply sets status and headers. A client that has limits of its own is told nothing of those of the upstream.

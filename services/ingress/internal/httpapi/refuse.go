@@ -13,7 +13,7 @@ import (
 
 // refuse answers a request that could not be read. The connection ends with it.
 func (a *API) refuse(ctx *fasthttp.RequestCtx, err error) {
-	f := fault.New(fault.Invalid, "The request is not valid HTTP")
+	f := notHTTP()
 	switch {
 	case isTooLong(err):
 		f = fault.New(fault.HeaderTooLarge, "The request line and headers are too long")

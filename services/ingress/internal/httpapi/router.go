@@ -29,6 +29,10 @@ func (a *API) Handle(ctx *fasthttp.RequestCtx) {
 	defer x.finish()
 	defer x.recover()
 	x.begin()
+	if f := strict(&x.Request.Header); f != nil {
+		x.refuseForm(f)
+		return
+	}
 	if err := a.route(x); err != nil {
 		x.fail(fault.From(err))
 	}

@@ -38,6 +38,7 @@ func Read(ctx *fasthttp.RequestCtx, limit int) ([]byte, error) {
 	if raw == nil {
 		return nil, nil
 	}
+	defer dropTrailers(&ctx.Request.Header)
 	src := &source{stream: raw, conn: ctx.Conn(), size: size}
 	if unpack == nil {
 		body, err := readAll(src, max(size, 0), limit)
@@ -45,6 +46,14 @@ func Read(ctx *fasthttp.RequestCtx, limit int) ([]byte, error) {
 	}
 	body, err := unpack(src, limit)
 	return withoutMark(body), src.explain(err)
+}
+
+// dropTrailers forgets what stood behind the last chunk, which fasthttp shows like headers: a proxy that takes a header away, or sets it, looks at
+// what stands before the body. A header of the same name goes with it.
+func dropTrailers(h *fasthttp.RequestHeader) {
+	for _, name := range h.PeekTrailerKeys() {
+		h.DelBytes(name)
+	}
 }
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
