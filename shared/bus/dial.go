@@ -17,6 +17,10 @@ const (
 	pingInterval  = 5 * time.Second        // a server that answers none of maxPings is gone, though its connection is open
 	maxPings      = 3
 
+	// syncQueue is how many messages may wait in a subscription that is read one by one: answers to one question, as topology asks them. The default
+	// of nats.go, 65536, takes half a megabyte for each question.
+	syncQueue = 64
+
 	firstDialPause = 100 * time.Millisecond
 	lastDialPause  = time.Second
 	dialLogEvery   = 10 * time.Second
@@ -61,7 +65,7 @@ func options(cfg Config) []nats.Option {
 	log := cfg.Logger
 	opts := []nats.Option{
 		nats.Name(cfg.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
-		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings),
+		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.SyncQueueLen(syncQueue),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subj := ""
 			if sub != nil {
