@@ -6,7 +6,8 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X hydrallm/shared/process.version=$(VERSION)
 
 TEST_TIMEOUT ?= 30m
-FUZZTIME     ?= 20s
+FUZZTIME     ?= 60s
+FUZZTOTAL    ?=
 BENCH        ?= .
 BENCHTIME    ?= 1s
 
@@ -83,8 +84,8 @@ bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem -benchtime $(BENCHTIME) work
 
 .PHONY: fuzz
-fuzz: ## run every fuzz target for FUZZTIME each
-	@deploy/fuzz.sh $(FUZZTIME)
+fuzz: ## run every fuzz target for FUZZTIME each, or those that fit into FUZZTOTAL seconds
+	@deploy/fuzz.sh $(FUZZTIME) $(FUZZTOTAL)
 
 .PHONY: e2e
 e2e: ## run real clients against the gateway, build the images, run the compose set and talk to it

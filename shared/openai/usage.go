@@ -45,6 +45,9 @@ func ParseUsage(raw []byte) Usage {
 	return u
 }
 
+// maxTokens bounds a count, so that sums of a few don't overflow.
+const maxTokens = 1 << 60
+
 // tokens reads a count. Nobody sends more tokens than a float64 holds exactly, so larger numbers are nonsense, like negative ones.
 func tokens(raw []byte) int64 {
 	f, err := strconv.ParseFloat(string(raw), 64)
@@ -52,7 +55,7 @@ func tokens(raw []byte) int64 {
 		return 0
 	}
 	if n, err := strconv.ParseInt(string(raw), 10, 64); err == nil {
-		return n
+		return min(n, maxTokens)
 	}
 	return int64(min(f, 1<<53))
 }

@@ -245,3 +245,47 @@ func BenchmarkValid(b *testing.B) {
 		benchmarkValid(b, []byte("["+strings.Repeat(tool+",", 256<<10/len(tool))+"1]"))
 	})
 }
+
+// The members of an object and the elements of an array are those that encoding/json reads, in their order and with their names.
+func FuzzParts(f *testing.F) {
+	for _, text := range validTexts {
+		f.Add([]byte(text))
+	}
+	f.Add([]byte(`{"a":{"b":[1,{}]},"\u0061":"\ud83c","":null}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if !Valid(text) || bytes.Count(text, []byte("["))+bytes.Count(text, []byte("{")) > MaxDepth {
+			t.Skip()
+		}
+		text = bytes.TrimSpace(text)
+		dec := json.NewDecoder(bytes.NewReader(text))
+		open, err := dec.Token()
+		require.NoError(t, err)
+		next := func() string {
+			var value json.RawMessage
+			require.NoError(t, dec.Decode(&value))
+			return string(value)
+		}
+		switch open {
+		case json.Delim('{'):
+			for m := range Members(text) {
+				name, err := dec.Token()
+				require.NoError(t, err)
+				require.Equal(t, name, string(m.Name()))
+				require.Equal(t, next(), string(m.Value.Of(text)))
+			}
+			require.False(t, dec.More())
+		case json.Delim('['):
+			for span := range Elements(text) {
+				require.Equal(t, next(), string(span.Of(text)))
+			}
+			require.False(t, dec.More())
+		default:
+			for range Members(text) {
+				t.Fatal("members of what is no object")
+			}
+			for range Elements(text) {
+				t.Fatal("elements of what is no array")
+			}
+		}
+	})
+}

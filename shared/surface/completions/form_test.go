@@ -7,6 +7,7 @@ import (
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/openai"
+	"hydrallm/shared/openai/rawjson"
 	"hydrallm/shared/surface"
 	"hydrallm/shared/surface/completions"
 )
@@ -59,4 +60,39 @@ func TestMessages(t *testing.T) {
 		require.Equal(t, demanding, string(form.WithContext([]byte(demanding), []byte(`{}`))))
 	}
 	require.Equal(t, string(body), string(form.WithMessages(body, nil)))
+}
+
+// Whatever comes, a request is refused or becomes one that a chat provider can read, and the history of a session takes the place of its prompt.
+func FuzzForm(f *testing.F) {
+	for _, seed := range []string{
+		`{"model":"m","prompt":"hi","max_tokens":9,"logprobs":2,"echo":true,"suffix":"s"}`, `{"prompt":["a","b"],"best_of":3}`, `{"prompt":[1,2]}`,
+		`{"prompt":[[1],[2]],"stream":true,"stream_options":{"include_usage":true}}`, `{"messages":[{"role":"user","content":"hi"}]}`, `{"prompt":"\ud83d","session_id":"s"}`, `{}`,
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		var r contract.Request
+		if err := completions.ScanClient([]byte(body), &r); err != nil {
+			var bad *openai.RequestError
+			require.ErrorAs(t, err, &bad)
+			return
+		}
+		require.GreaterOrEqual(t, r.Traits.Tokens, int64(0))
+		if hub, err := form.Chat([]byte(body)); err == nil {
+			require.NotNil(t, rawjson.Get(hub, "messages"))
+			require.True(t, rawjson.Valid(hub), string(hub))
+			require.Nil(t, rawjson.Get(hub, "prompt"))
+		}
+		list, err := form.Messages([]byte(body))
+		if err != nil {
+			return
+		}
+		edited := form.WithMessages([]byte(body), list)
+		require.True(t, rawjson.Valid(edited), string(edited))
+		var again contract.Request
+		require.NoError(t, form.Scan(edited, &again))
+		require.Equal(t, r.Model, again.Model)
+		require.Equal(t, r.Stream, again.Stream)
+		require.True(t, rawjson.Valid(form.WithContext([]byte(body), []byte(`{"role":"system","content":"web"}`))))
+	})
 }

@@ -3,6 +3,7 @@ package classify
 import (
 	"net/http"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"hydrallm/shared/testkit/fixtures"
@@ -44,6 +45,25 @@ func FuzzOf(f *testing.F) {
 		}
 		if v.Next(true) == Final && v.Status/100 != 4 {
 			t.Fatalf("final with status %d", v.Status)
+		}
+	})
+}
+
+// Whatever the headers of limits say, in any of their spellings, the wait is one that the gateway can keep, and it is stated only if something says it.
+func FuzzWait(f *testing.F) {
+	for i, value := range []string{"30", "1.5s", "6m0s", "20ms", "2026-05-01T12:00:00Z", "Fri, 01 May 2026 12:00:00 GMT", "1777636800", "1777636800000", "-1", "NaN", "1e308", "9223372036854775807s", "1h99999999999h", ""} {
+		f.Add(uint8(i), value, "0", value, "try again in "+value)
+	}
+	f.Fuzz(func(t *testing.T, bucket uint8, after, left, reset, words string) {
+		b := buckets[int(bucket)%len(buckets)]
+		h := http.Header{"Retry-After": {after}, "Retry-After-Ms": {after}, b.remaining: {left}, b.reset: {reset}}
+		for _, got := range []hint{headerWait(h, at), resetWait(h, at), messageWait(words, at)} {
+			if got.wait < 0 || got.wait > maxWait || got.stated && got.wait == 0 || !got.stated && got.wait != 0 {
+				t.Fatalf("%+v", got)
+			}
+		}
+		if d, ok := until(reset, time.Second, at); ok && (d > maxWait || d < -maxWait) {
+			t.Fatalf("%q is %v away", reset, d)
 		}
 	})
 }

@@ -4,8 +4,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/services/ingress/internal/clientkey"
+	"hydrallm/shared/fault"
 )
 
 // Whatever an operator sends: what is accepted is what a decoder reads, and what is refused is not repeated (R-333).
@@ -39,5 +43,25 @@ func FuzzScanNewKeys(f *testing.F) {
 			}
 		}
 		require.Equal(t, keys, got.keys)
+	})
+}
+
+// What an operator says of a client key is taken over as a whole or refused with the name of the member, and nothing else of the key changes.
+func FuzzReadKey(f *testing.F) {
+	f.Add([]byte(`{"name":"a","allowed_models":[" m "],"limits":{"rpm":1},"budget":{"amount":1,"unit":"tokens","period":"day"},"expires_at":"2027-01-31T00:00:00Z"}`))
+	f.Add([]byte(`{"id":"x"}`))
+	f.Add([]byte(`{"limits":{"rpm":1e9,"odd":1},"budget":null,"allowed_models":[null]}`))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		k := clientkey.Key{ID: "id", Hash: []byte("hash"), CreatedAt: time.Unix(1, 0)}
+		err := readKey(body, &k)
+		require.Equal(t, "id", k.ID)
+		require.Equal(t, "hash", string(k.Hash))
+		require.Equal(t, time.Unix(1, 0), k.CreatedAt)
+		require.True(t, k.RevokedAt.IsZero())
+		if err != nil {
+			require.ErrorAs(t, err, new(*fault.Fault))
+			return
+		}
+		require.True(t, json.Valid(body))
 	})
 }
