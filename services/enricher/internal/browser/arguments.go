@@ -18,6 +18,8 @@ func arguments(profile, proxy string, sandbox bool) []string {
 		"--disable-features=" + strings.Join([]string{
 			"Translate", "MediaRouter", "DialMediaRouteProvider", "OptimizationHints", "AutofillServerCommunication", "CertificateTransparencyComponentUpdater",
 			"WebRtcHideLocalIpsWithMdns", "WebTransport", "DnsOverHttps", "AsyncDns", "WebUSB", "WebBluetooth", "Prerender2", "NetworkPrediction",
+			// A page that goes back loads what it goes to, instead of being shown as it was without an event that tells that it is complete.
+			"BackForwardCache",
 			// The frames of a page share a process. Nothing in a context is secret from another site that has a frame in it.
 			"IsolateOrigins", "site-per-process",
 		}, ","),

@@ -46,22 +46,34 @@ func setup(tb testing.TB, change ...func(*Config)) *rig {
 	server := httptest.NewServer(r.site)
 	tb.Cleanup(server.Close)
 	r.url = server.URL
-	r.Pool, r.log = startPool(tb, guard.New(guard.Config{AllowHosts: []string{"127.0.0.1"}}), append([]func(*Config){func(cfg *Config) {
+	r.Pool, r.log = startPool(tb, guard.New(guard.Config{AllowHosts: []string{"127.0.0.1", "localhost"}}), append([]func(*Config){func(cfg *Config) {
 		cfg.Load, cfg.Settle = await.Limit, await.Limit
 	}}, change...)...)
-	var held sync.Map // name of a page -> channel that is closed when it may go on
-	holder := func(q *http.Request) chan struct{} {
-		ch, _ := held.LoadOrStore(q.URL.RawQuery, make(chan struct{}))
-		return ch.(chan struct{}) //nolint:forcetypeassert // nothing else is stored
-	}
-	r.site.HandleFunc("/hold", func(_ http.ResponseWriter, q *http.Request) {
-		select {
-		case <-holder(q):
-		case <-q.Context().Done():
-		}
-	})
-	r.site.HandleFunc("/release", func(_ http.ResponseWriter, q *http.Request) { close(holder(q)) })
+	var gates gates
+	r.site.HandleFunc("/hold", func(_ http.ResponseWriter, q *http.Request) { gates.wait(q) })
+	r.site.HandleFunc("/release", func(_ http.ResponseWriter, q *http.Request) { gates.at(q).open() })
 	return r
+}
+
+// gates are what requests wait at until others come, by the query of both.
+type gates struct{ sync.Map } // query -> *gate
+
+type gate struct {
+	open func()
+	way  chan struct{} // closed when it is open
+}
+
+func (g *gates) at(q *http.Request) *gate {
+	way := make(chan struct{})
+	there, _ := g.LoadOrStore(q.URL.RawQuery, &gate{sync.OnceFunc(func() { close(way) }), way})
+	return there.(*gate) //nolint:forcetypeassert // nothing else is stored
+}
+
+func (g *gates) wait(q *http.Request) {
+	select {
+	case <-g.at(q).way:
+	case <-q.Context().Done():
+	}
 }
 
 // startPool makes a pool behind a proxy of a guard. It ends before the test does.

@@ -20,10 +20,9 @@ var (
 	errUnused = errors.New("the browser is not needed")
 )
 
-const (
-	startLimit    = time.Minute      // for Chromium to answer after its start
-	defaultAnswer = 30 * time.Second // for an answer that does not depend on a page; beyond it Chromium hangs and is killed
-)
+// defaultAnswer is the time for an answer that does not depend on a page; beyond it Chromium hangs and is killed. The first answer after its start has
+// twice as long.
+const defaultAnswer = 30 * time.Second
 
 // process is one Chromium with all its child processes, its profile and the connection to it. It ends with stop, or when Chromium dies; exited
 // is closed when nothing is left of it.
@@ -62,7 +61,7 @@ func start(ctx context.Context, cfg *Config) (*process, error) {
 	p.watching.Go(func() { p.limitMemory(cfg.answer) }) //nolint:contextcheck // it ends with the process
 	go p.tend(files)
 
-	ctx, cancel := context.WithTimeoutCause(ctx, startLimit, errHung)
+	ctx, cancel := context.WithTimeoutCause(ctx, 2*cfg.answer, errHung)
 	defer cancel()
 	defer context.AfterFunc(p.ctx, cancel)() //nolint:contextcheck // a second context that ends it
 	var version proto.BrowserGetVersionResult

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +22,9 @@ const (
 	maxRefresh = 3 * time.Second // a page that goes elsewhere later than this is read before
 )
 
+// unawaited are the types of requests that a page does not need to be complete, or that have no end.
+var unawaited = []string{"EventSource", "WebSocket", "Ping", "Prefetch"}
+
 var (
 	errCrashed = errors.New("the page has crashed")
 	errBytes   = errors.New("the page loads too much")
@@ -32,11 +37,13 @@ type watch struct {
 	settled chan struct{}   // closed when there is nothing more to wait for
 	status  atomic.Int32    // of the document
 
-	navigated bool // a document is there
-	loaded    bool // and has fired its load event, or stopped loading
-	scheduled bool // to go to another document, soon
-	leaving   bool // for it
-	inFlight  map[string]struct{}
+	navigated bool   // a document is there
+	loaded    bool   // and has stopped loading
+	scheduled bool   // to go to another document, soon
+	leaving   bool   // for it
+	shown     loader // of the document that is there
+	answered  answer // the last to a request for the page itself, which need not become the document: it may be empty, or a download
+	inFlight  map[string]networkEvent
 	asked     map[proto.FetchRequestID]struct{} // requests that the proxy has asked for a password for
 	requests  int
 	documents int
@@ -50,7 +57,7 @@ type watch struct {
 
 func newWatch(ctx context.Context, t *tab) *watch {
 	return &watch{
-		tab: t, ctx: ctx, settled: make(chan struct{}), inFlight: map[string]struct{}{}, asked: map[proto.FetchRequestID]struct{}{},
+		tab: t, ctx: ctx, settled: make(chan struct{}), inFlight: map[string]networkEvent{}, asked: map[proto.FetchRequestID]struct{}{},
 		calm: time.NewTimer(t.cfg.Load), last: time.NewTimer(t.cfg.Load),
 		end: time.Now().Add(t.cfg.Load + t.cfg.Settle),
 	}
@@ -86,7 +93,8 @@ func (w *watch) settle() {
 	}
 }
 
-// load notes that the document is loaded. A page that goes from one to the next for ever is read when the time for one is over.
+// load notes that the document is loaded, which is told after what comes of it, as a refresh that is due now; the load event is told before. A page that
+// goes from one to the next for ever is read when the time for one is over.
 func (w *watch) load() {
 	if w.navigated && !w.loaded {
 		w.loaded = true
@@ -94,9 +102,19 @@ func (w *watch) load() {
 	}
 }
 
+// loader is the number of a document, and of the navigation that became it.
+type loader string
+
+// answer is that to the request for a document.
+type answer struct {
+	loader loader
+	status int
+}
+
 // networkEvent is what is needed of an event of the network, which has everything about the request.
 type networkEvent struct {
 	RequestID  string            `json:"requestId"`
+	LoaderID   loader            `json:"loaderId"` // "" = a worker asks
 	Type       string            `json:"type"`
 	FrameID    proto.PageFrameID `json:"frameId"`
 	DataLength float64           `json:"dataLength"`
@@ -135,23 +153,20 @@ func (w *watch) take(event *cdp.Event) {
 			}
 		})
 	case "Page.frameNavigated":
-		take(event, func(e *proto.PageFrameNavigated) {
-			if e.Frame != nil && e.Frame.ParentID == "" && e.Frame.URL != "about:blank" {
-				w.navigated, w.loaded, w.scheduled, w.leaving = true, false, false, false
-			}
-		})
-	case "Page.loadEventFired":
-		w.load()
+		take(event, func(e *proto.PageFrameNavigated) { w.navigate(e.Frame) })
+	case "Page.frameDetached":
+		take(event, func(e *frameEvent) { w.forget(func(r networkEvent) bool { return r.FrameID == e.FrameID }) })
 	case "Network.requestWillBeSent":
-		take(event, func(e *networkEvent) {
-			if e.Type != "EventSource" && e.Type != "WebSocket" && e.Type != "Ping" {
-				w.inFlight[e.RequestID] = struct{}{}
+		take(event, func(e *networkEvent) { // the end of what a worker asks for is told to others
+			if e.LoaderID != "" && !slices.Contains(unawaited, e.Type) {
+				w.inFlight[e.RequestID] = *e
 			}
 		})
 	case "Network.responseReceived":
 		take(event, func(e *networkEvent) {
 			if e.Type == "Document" && e.FrameID == w.tab.frame {
-				w.status.Store(int32(e.Response.Status))
+				w.answered = answer{e.LoaderID, e.Response.Status}
+				w.note()
 			}
 		})
 	case "Network.dataReceived":
@@ -173,6 +188,33 @@ func (w *watch) take(event *cdp.Event) {
 	} else {
 		w.calm.Stop()
 	}
+}
+
+// navigate notes that a frame has another document. How the requests of the one before have ended is not told: its frame is often gone by then.
+func (w *watch) navigate(frame *proto.PageFrame) {
+	if frame == nil || !w.navigated && frame.URL == "about:blank" { // which every tab begins with
+		return
+	}
+	top, document := frame.ID == w.tab.frame, loader(frame.LoaderID)
+	w.forget(func(r networkEvent) bool { return (top || r.FrameID == frame.ID) && r.LoaderID != document })
+	if top {
+		w.navigated, w.loaded, w.scheduled, w.leaving = true, false, false, false
+		w.shown = document
+		w.status.Store(0)
+		w.note()
+	}
+}
+
+// note takes the status over if it is that of the document.
+func (w *watch) note() {
+	if w.answered.loader == w.shown {
+		w.status.Store(int32(w.answered.status))
+	}
+}
+
+// forget waits no longer for the requests that nobody waits for any more.
+func (w *watch) forget(left func(networkEvent) bool) {
+	maps.DeleteFunc(w.inFlight, func(_ string, r networkEvent) bool { return left(r) })
 }
 
 func take[E any](event *cdp.Event, with func(*E)) {
