@@ -64,27 +64,35 @@ func (b *Bus) Record(ctx context.Context, req *contract.Request, note []byte) er
 	return err
 }
 
-// extend writes the next message of a recording: what it states is next, and it comes right behind last. The error is ErrSuperseded when last is not
-// the last one any more. It waits as store does, and its messages are recognised when it has to repeat one.
+// extend writes the next message of a recording: what it states is next, and it comes right behind last, as storeBehind has it.
 func (b *Bus) extend(ctx context.Context, rid string, last, next tail, payload []byte, header nats.Header) (tail, error) {
 	if header == nil {
 		header = nats.Header{contract.HeaderDeadline: {strconv.FormatInt(next.deadline.UnixMilli(), 10)}}
 	}
-	id := rand.Text()
-	header[nats.MsgIdHdr] = []string{id}
-	header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(last.sequence, 10)}
 	header[headerState], header[headerWorker], header[headerRuns] = []string{string(next.state)}, []string{next.worker}, []string{joinNumbers(next.ran)}
-	var err error
-	next.sequence, err = b.storeAt(ctx, &nats.Msg{Subject: subject.Recording(rid), Header: header, Data: payload})
+	sequence, err := b.storeBehind(ctx, &nats.Msg{Subject: subject.Recording(rid), Header: header, Data: payload}, last.sequence)
+	if err != nil {
+		return next, fmt.Errorf("recording an answer: %w", err)
+	}
+	next.sequence = sequence
+	return next, nil
+}
+
+// storeBehind publishes msg right behind the message of its subject with the sequence last, 0 for none. The error is ErrSuperseded when that is not the
+// last one any more. It waits as store does, and a message is recognised when it has to be repeated.
+func (b *Bus) storeBehind(ctx context.Context, msg *nats.Msg, last uint64) (sequence uint64, err error) {
+	id := rand.Text()
+	msg.Header[nats.MsgIdHdr] = []string{id}
+	msg.Header[jetstream.ExpectedLastSubjSeqHeader] = []string{strconv.FormatUint(last, 10)}
+	sequence, err = b.storeAt(ctx, msg)
 	if !conflict(err) {
-		return next, err
+		return sequence, err
 	}
 	// An earlier try may have been stored although nothing was heard of it.
-	if stored, err := b.lastMessage(ctx, rid); err == nil && stored.Header.Get(nats.MsgIdHdr) == id {
-		next.sequence = stored.Sequence
-		return next, nil
+	if stored, err := b.lastMessage(ctx, msg.Subject); err == nil && stored.Header.Get(nats.MsgIdHdr) == id {
+		return stored.Sequence, nil
 	}
-	return next, fmt.Errorf("recording an answer: %w", ErrSuperseded)
+	return 0, ErrSuperseded
 }
 
 // conflict says whether a publish was refused because its expectation of the last message is wrong. Replicated streams have a code of their own.
@@ -97,23 +105,20 @@ func conflict(err error) bool {
 	return code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
 }
 
-func (b *Bus) lastMessage(ctx context.Context, rid string) (*jetstream.RawStreamMsg, error) {
-	return b.recorded(ctx, rid, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
-		return s.GetLastMsgForSubject(ctx, subject.Recording(rid))
+func (b *Bus) lastMessage(ctx context.Context, subj string) (*jetstream.RawStreamMsg, error) {
+	return b.recorded(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return s.GetLastMsgForSubject(ctx, subj)
 	})
 }
 
-func (b *Bus) firstMessage(ctx context.Context, rid string) (*jetstream.RawStreamMsg, error) {
-	return b.recorded(ctx, rid, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
-		return s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subject.Recording(rid)))
+func (b *Bus) firstMessage(ctx context.Context, subj string) (*jetstream.RawStreamMsg, error) {
+	return b.recorded(ctx, func(ctx context.Context, s jetstream.Stream) (*jetstream.RawStreamMsg, error) {
+		return s.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(subj))
 	})
 }
 
-// recorded reads a message of a recording. While the server is away it waits, until ctx ends.
-func (b *Bus) recorded(ctx context.Context, rid string, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (m *jetstream.RawStreamMsg, err error) {
-	if rid == "" || strings.ContainsAny(rid, ".*> \t\r\n") {
-		return nil, ErrNoRecording
-	}
+// recorded reads a message of the stream of recordings. While the server is away it waits, until ctx ends.
+func (b *Bus) recorded(ctx context.Context, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (m *jetstream.RawStreamMsg, err error) {
 	err = b.persist(ctx, func() error {
 		ctx, cancel := context.WithTimeoutCause(ctx, openLimit, errNoAck)
 		defer cancel()
@@ -135,8 +140,14 @@ func (b *Bus) recorded(ctx context.Context, rid string, get func(context.Context
 	return m, nil
 }
 
+// named says whether a recording can have this id, which may come from a client.
+func named(rid string) bool { return rid != "" && !strings.ContainsAny(rid, ".*> \t\r\n") }
+
 func (b *Bus) tailOf(ctx context.Context, rid string) (tail, error) {
-	m, err := b.lastMessage(ctx, rid)
+	if !named(rid) {
+		return tail{}, ErrNoRecording
+	}
+	m, err := b.lastMessage(ctx, subject.Recording(rid))
 	if err != nil {
 		return tail{}, err
 	}
@@ -190,12 +201,16 @@ type Recording struct {
 	Request *contract.Request // as it was when it came
 	Note    []byte            // that the recording began with
 	State   RecordingState
+	End     contract.End // once it has ended
 	last    uint64
 }
 
 // Recorded looks for the answer to a request. The error is ErrNoRecording when there is none, or its beginning has expired.
 func (b *Bus) Recorded(ctx context.Context, rid string) (*Recording, error) {
-	first, err := b.firstMessage(ctx, rid)
+	if !named(rid) {
+		return nil, ErrNoRecording
+	}
+	first, err := b.firstMessage(ctx, subject.Recording(rid))
 	if err != nil {
 		return nil, err
 	}
@@ -203,11 +218,23 @@ func (b *Bus) Recorded(ctx context.Context, rid string) (*Recording, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoRecording, err)
 	}
-	t, err := b.tailOf(ctx, rid)
+	last, err := b.lastMessage(ctx, subject.Recording(rid))
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{Request: req, Note: first.Data, State: t.state, last: t.sequence}, nil
+	rec := &Recording{Request: req, Note: first.Data, State: readTail(last.Header, last.Sequence).state, last: last.Sequence}
+	if rec.State != RecordingEnded {
+		return rec, nil
+	}
+	for f, err := range contract.Frames(last.Data) {
+		if err == nil && f.Kind == contract.FrameEnd {
+			rec.End, err = contract.ParseEnd(f.Payload)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: reading its end: %w", ErrNoRecording, err)
+		}
+	}
+	return rec, nil
 }
 
 // CancelRecorded ends the answer to a request, unless it has ended, and stops whoever works on it. It may be repeated.

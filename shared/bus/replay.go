@@ -127,6 +127,12 @@ func (p *Replay) open(ctx context.Context) error {
 	return nil
 }
 
+// Exists gives ErrNoRecording when there is no recording any more, so that nothing can follow, and another error when that can't be found out.
+func (p *Replay) Exists(ctx context.Context) error {
+	_, err := p.bus.tailOf(ctx, p.rid)
+	return err
+}
+
 // Close ends the reading. It is idempotent.
 //
 //nolint:contextcheck,nolintlint // it is seen at the callers: it has to tell the server when the reader's context has ended, too

@@ -46,7 +46,7 @@ func (r *Resilience) settings() []setting {
 			"answer it, unless `headers_timeout` is shorter. Local agents, which may have to load a model, have the long one"),
 		key("request_timeout", positive(&r.RequestTimeout), "300s", "one upstream call from the first byte sent to the last one received"),
 		key("idle_timeout", duration(&r.IdleTimeout), "0s", "longest silence of an upstream after the first content of a stream; 0 for none"),
-		key("request_deadline", duration(&r.RequestDeadline), "0s", "all calls of one client request together; 0 for none. Responses in the background have `server.background_lifetime` instead"),
+		key("request_deadline", duration(&r.RequestDeadline), "0s", "all calls of one client request together; 0 for none. Responses in the background and requests with an `Idempotency-Key` have `server.background_lifetime` instead"),
 		key("breaker", mapping( // R-105
 			key("provider", breaker(&r.ProviderBreaker), "{consecutive: 5, open_for: 60s, half_open: true}", "for the pools of automatic routing"),
 			key("channel", breaker(&r.ChannelBreaker), "{failures: 3, window: 5m, open_for: 60s, half_open: false}", "for each entry of `upstreams`"),

@@ -24,7 +24,8 @@ const (
 	BadEncoding    Kind = "unsupported_encoding"
 	HeaderTooLarge Kind = "header_too_large"
 	Timeout        Kind = "request_timeout"
-	Conflict       Kind = "conflict" // with something that is under way
+	Conflict       Kind = "conflict"               // with something that is under way
+	KeyReused      Kind = "idempotency_key_reused" // for another request
 	RateLimited    Kind = "rate_limit_exceeded"
 	Busy           Kind = "all_upstreams_busy"
 	Failed         Kind = "all_upstreams_failed"
@@ -52,6 +53,7 @@ var kinds = map[Kind]kindInfo{
 	HeaderTooLarge: {http.StatusRequestHeaderFieldsTooLarge, "invalid_request_error"},
 	Timeout:        {http.StatusRequestTimeout, "invalid_request_error"},
 	Conflict:       {http.StatusConflict, "conflict_error"},
+	KeyReused:      {http.StatusUnprocessableEntity, "invalid_request_error"},
 	RateLimited:    {http.StatusTooManyRequests, "rate_limit_error"},
 	Busy:           {http.StatusServiceUnavailable, "service_unavailable"},
 	Failed:         {http.StatusServiceUnavailable, "service_unavailable"},

@@ -30,6 +30,7 @@ func TestStatusOfEachKind(t *testing.T) {
 		fault.HeaderTooLarge:  {http.StatusRequestHeaderFieldsTooLarge, "invalid_request_error"},
 		fault.Timeout:         {http.StatusRequestTimeout, "invalid_request_error"},
 		fault.Conflict:        {http.StatusConflict, "conflict_error"},
+		fault.KeyReused:       {http.StatusUnprocessableEntity, "invalid_request_error"},
 		fault.RateLimited:     {http.StatusTooManyRequests, "rate_limit_error"},
 		fault.Busy:            {http.StatusServiceUnavailable, "service_unavailable"},
 		fault.Failed:          {http.StatusServiceUnavailable, "service_unavailable"},

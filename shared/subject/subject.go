@@ -29,6 +29,14 @@ const AllRecordings = "hydra.v1.response.*"
 // Recording is where the answer to request rid is recorded: one subject per request, whose last message is the fence of all who write to it.
 func Recording(rid string) string { return "hydra.v1.response." + rid }
 
+// AllClaims matches the claims of all keys.
+const AllClaims = claimPrefix + "*"
+
+const claimPrefix = "hydra.v1.claim."
+
+// Claim says which recorded answer a key of a client stands for; key is a single token. It is kept where recordings are.
+func Claim(key string) string { return claimPrefix + key }
+
 // Fact subjects. Facts are statements about something that happened; the session-writer stores them.
 const (
 	UsageRecorded = "hydra.v1.usage.recorded"

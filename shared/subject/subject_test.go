@@ -55,12 +55,13 @@ func TestPatternsCoverTheirSubjects(t *testing.T) {
 	t.Parallel()
 	patterns := []string{
 		subject.AllWork, subject.AllLogs, subject.AllTurns, subject.AllUsage, subject.AllDead, subject.AllCancels, subject.AllCredits,
-		subject.Replies("i1"), subject.AllBackground, subject.AllRecordings,
+		subject.Replies("i1"), subject.AllBackground, subject.AllRecordings, subject.AllClaims,
 	}
 	tests := map[string]struct{ subj, pattern string }{
 		"work":       {subject.Work("received"), subject.AllWork},
 		"background": {subject.Background("received"), subject.AllBackground},
 		"recording":  {subject.Recording("r1"), subject.AllRecordings},
+		"claim":      {subject.Claim("k1"), subject.AllClaims},
 		"usage":      {subject.UsageRecorded, subject.AllUsage},
 		"log":        {subject.Log("ROUTING"), subject.AllLogs},
 		"dead":       {subject.Dead("enricher"), subject.AllDead},

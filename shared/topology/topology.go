@@ -86,8 +86,8 @@ func (c Config) Streams() []jetstream.StreamConfig {
 			Storage: jetstream.FileStorage, MaxBytes: backgroundMaxBytes, MaxAge: backgroundMaxAge, Duplicates: workDedupe, Replicas: c.replicas(),
 		},
 		{
-			Name: subject.RecordingsStream, Description: "answers to requests that no ingress owns",
-			Subjects: []string{subject.AllRecordings}, Discard: jetstream.DiscardOld,
+			Name: subject.RecordingsStream, Description: "answers to requests that no ingress owns, and the keys that stand for them",
+			Subjects: []string{subject.AllRecordings, subject.AllClaims}, Discard: jetstream.DiscardOld,
 			Storage: jetstream.FileStorage, MaxBytes: recordingsMaxBytes, MaxAge: recordingsMaxAge, Replicas: c.replicas(),
 		},
 		{

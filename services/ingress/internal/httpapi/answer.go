@@ -93,9 +93,9 @@ func (a *API) gather(pend *pending.Request) (parts [][]byte, size int, err error
 			a.Metrics.sent.Add(float64(size))
 			return parts, size, nil
 		}
-		a.grant(pend.ID, &done, uint64(size))
+		a.grant(pend, &done, uint64(size))
 		if p.Working {
-			a.sendCredit(pend.ID, uint64(size))
+			a.sendCredit(pend, uint64(size))
 		}
 	}
 }
@@ -118,21 +118,21 @@ func codeOf(body []byte) string {
 type credit uint64
 
 // grant tells the worker of an answer that taken bytes are out of the way, in steps.
-func (a *API) grant(rid string, done *credit, taken uint64) {
+func (a *API) grant(pend *pending.Request, done *credit, taken uint64) {
 	if taken-uint64(*done) >= bus.CreditStep {
 		*done = credit(taken)
-		a.sendCredit(rid, taken)
+		a.sendCredit(pend, taken)
 	}
 }
 
 // sendCredit tells the worker how much is taken. It is repeated when the worker shows itself without data: one that waits for a credit
 // which was lost would wait for ever.
-func (a *API) sendCredit(rid string, taken uint64) {
-	if taken == 0 {
+func (a *API) sendCredit(pend *pending.Request, taken uint64) {
+	if taken == 0 || pend.Took(taken) {
 		return
 	}
-	if err := a.Bus.Credit(rid, taken); err != nil {
-		a.Log.Warn("sending credit", slog.String("rid", rid), slog.Any("error", err))
+	if err := a.Bus.Credit(pend.ID, taken); err != nil {
+		a.Log.Warn("sending credit", slog.String("rid", pend.ID), slog.Any("error", err))
 	}
 }
 

@@ -37,6 +37,8 @@ type Bus interface {
 	Play(ctx context.Context, rec *bus.Recording, take func(frames []byte) error) error
 	CancelRecorded(ctx context.Context, rid string) error
 	ForgetRecorded(ctx context.Context, rid string) error
+	Claimed(ctx context.Context, key string) (bus.Claim, error)
+	Claim(ctx context.Context, key string, last, next bus.Claim) error
 
 	PublishFact(ctx context.Context, subj, id string, data []byte) error
 

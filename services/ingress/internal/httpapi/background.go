@@ -21,49 +21,78 @@ import (
 	"hydrallm/shared/surface/responses"
 )
 
+// task is a request whose answer no ingress owns.
+type task struct {
+	req      *contract.Request
+	body     []byte // for the pipeline
+	queued   []byte // the response that its client gets at once; nil for a request that is not in the background
+	streamed bool   // the client wants the stream of that
+}
+
+// task makes one of a request. The body is released if it is not the task's.
+func (a *API) task(req *contract.Request, body []byte) (t *task, err error) {
+	t = &task{req: req, body: body, streamed: req.Stream}
+	req.Ingress, req.QueueTimeout, req.StartBy = "", 0, req.ReceivedAt.Add(a.Lifetime)
+	if !req.Background {
+		req.Background = true
+		return t, nil
+	}
+	defer upload.Release(body)
+	req.Stream = true
+	if t.queued, err = responses.Queued(req, body); err != nil {
+		return nil, fmt.Errorf("describing a queued response: %w", err)
+	}
+	t.body = rawjson.AppendSet(make([]byte, 0, len(body)+len(`,"stream":true`)), body, "stream", []byte("true"))
+	return t, nil
+}
+
 // background hands a request to the pipeline whose answer no ingress owns (R-634). The client gets the response as it is now, or its stream, which it may
 // leave and take up again. The body is released.
 func (a *API) background(ctx context.Context, x *exchange, req *contract.Request, body []byte, served *serving) (streaming bool, err error) {
-	streamed := req.Stream
-	req.Ingress, req.QueueTimeout, req.StartBy, req.Stream = "", 0, req.ReceivedAt.Add(a.Lifetime), true
-	queued, err := responses.Queued(req, body)
+	t, err := a.task(req, body)
 	if err != nil {
-		upload.Release(body)
-		return false, fmt.Errorf("describing a queued response: %w", err)
-	}
-	asked := rawjson.AppendSet(make([]byte, 0, len(body)+len(`,"stream":true`)), body, "stream", []byte("true"))
-	upload.Release(body)
-	if err := a.queue(ctx, req, queued, asked); err != nil {
 		return false, err
 	}
-	if req.Decision != nil {
-		a.Decisions.Note(req)
-	}
-	if !streamed {
-		x.json(fasthttp.StatusOK, queued)
-		return false, nil
-	}
-	a.replay(x, req.ID, queued, -1, served)
-	return true, nil
-}
-
-// queue begins the recording, and then publishes the request. It waits while the server is away, as for other requests.
-func (a *API) queue(ctx context.Context, req *contract.Request, queued, body []byte) error {
 	within, cancel := context.WithTimeout(ctx, a.QueueTimeout)
 	defer cancel()
-	err := a.Bus.Record(within, req, queued)
-	if err != nil {
+	if err := a.Bus.Record(within, req, t.queued); err != nil {
+		return false, fullFault(err)
+	}
+	if err := a.enqueue(within, t); err != nil {
+		return false, err
+	}
+	return a.showQueued(x, t.req.ID, t.queued, t.streamed, served), nil
+}
+
+// enqueue publishes a task that is recorded, and forgets that otherwise. It waits while the server is away, as for other requests.
+func (a *API) enqueue(ctx context.Context, t *task) error {
+	if err := a.Bus.PublishWork(ctx, t.req, t.body); err != nil {
+		a.forget(ctx, t.req.ID)
 		return fullFault(err)
 	}
-	if err = a.Bus.PublishWork(within, req, body); err == nil {
-		return nil
+	if t.req.Decision != nil {
+		a.Decisions.Note(t.req)
 	}
-	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.QueueTimeout) // nobody knows its id
+	return nil
+}
+
+// forget removes the recording of a request that was not published: nobody knows its id.
+func (a *API) forget(ctx context.Context, rid string) {
+	late, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.QueueTimeout)
 	defer cancel()
-	if failed := a.Bus.ForgetRecorded(late, req.ID); failed != nil {
-		a.Log.Warn("removing the recording of a request that was not published", slog.String("rid", req.ID), slog.Any("error", failed))
+	if err := a.Bus.ForgetRecorded(late, rid); err != nil {
+		a.Log.Warn("removing the recording of a request that was not published", slog.String("rid", rid), slog.Any("error", err))
 	}
-	return fullFault(err)
+}
+
+// showQueued answers with a response that has been queued, or its stream from the first event on.
+func (a *API) showQueued(x *exchange, rid string, queued []byte, streamed bool, served *serving) (streaming bool) {
+	if !streamed {
+		x.json(fasthttp.StatusOK, queued)
+		return false
+	}
+	a.replay(x, rid, queued, -1, served)
+	return true
 }
 
 // recording finds the recorded answer that the id in the path names, if the caller may see it. The error is bus.ErrNoRecording for others.
@@ -78,7 +107,7 @@ func (a *API) recording(x *exchange) (*bus.Recording, error) {
 	if err != nil {
 		return nil, recordingFault(err)
 	}
-	if rec.Request.Surface != contract.SurfaceResponses || rec.Request.Principal != x.principal && x.principal != contract.PrincipalAdmin {
+	if len(rec.Note) == 0 || rec.Request.Principal != x.principal && x.principal != contract.PrincipalAdmin {
 		return nil, bus.ErrNoRecording
 	}
 	return rec, nil

@@ -35,7 +35,7 @@ func newCORS(origins []string) *cors {
 const (
 	corsMethods = "GET, HEAD, POST, DELETE, OPTIONS"
 	corsExpose  = "X-Request-Id, Request-Id, X-Gateway-Request-Id, X-Gateway-Provider, X-Gateway-Upstream, X-Gateway-Model, X-Gateway-Attempts, " +
-		"X-Routing-Reason, X-Gateway-Warning, X-Session-Id, X-Session-Warning, Retry-After, Retry-After-Ms, X-Should-Retry, X-Upstream-Request-Id, Openai-Processing-Ms, " +
+		"X-Routing-Reason, X-Gateway-Warning, X-Session-Id, X-Session-Warning, Idempotent-Replayed, Retry-After, Retry-After-Ms, X-Should-Retry, X-Upstream-Request-Id, Openai-Processing-Ms, " +
 		"X-Ratelimit-Limit-Requests, X-Ratelimit-Limit-Tokens, X-Ratelimit-Remaining-Requests, X-Ratelimit-Remaining-Tokens, " +
 		"X-Ratelimit-Reset-Requests, X-Ratelimit-Reset-Tokens"
 	corsMaxAge = "600"

@@ -83,8 +83,7 @@ func (r *replay) WriteTo(w io.Writer) (int64, error) {
 func (r *replay) exists() error {
 	ctx, cancel := context.WithTimeout(r.api.Queries(), replayPing)
 	defer cancel()
-	_, err := r.api.Bus.Recorded(ctx, r.rid)
-	if errors.Is(err, bus.ErrNoRecording) {
+	if err := r.source.Exists(ctx); errors.Is(err, bus.ErrNoRecording) {
 		return err
 	}
 	return nil // it is asked again

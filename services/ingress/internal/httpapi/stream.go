@@ -82,7 +82,7 @@ func (s *stream) WriteTo(w io.Writer) (int64, error) {
 		p = s.pend.Next(p.Data)
 		err := s.writeAll(w, p.Data)
 		if p.Working {
-			s.api.sendCredit(s.pend.ID, s.taken)
+			s.api.sendCredit(s.pend, s.taken)
 		}
 		if err == nil && p.Ping && s.atBoundary() {
 			err = s.writer.write(w, ping)
@@ -132,7 +132,7 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		clear(parts[:n])
 		parts = parts[n:]
 		s.taken += uint64(size)
-		s.api.grant(s.pend.ID, &s.done, s.taken)
+		s.api.grant(s.pend, &s.done, s.taken)
 	}
 	return nil
 }

@@ -19,6 +19,10 @@ const (
 
 // work hands a request to the pipeline and gives back its answer.
 func (a *API) work(x *exchange, op *operation) (err error) {
+	key, bad := x.idempotencyKey(op)
+	if bad != nil {
+		return bad
+	}
 	body, err := upload.Read(x.RequestCtx, a.MaxBody)
 	if err != nil {
 		return err
@@ -41,8 +45,13 @@ func (a *API) work(x *exchange, op *operation) (err error) {
 			served.end(statusOf(x, err))
 		}
 	}()
-	if req.Background {
-		if streaming, err = a.background(ctx, x, req, body, served); err != nil {
+	if req.Background || key != "" {
+		if key != "" {
+			streaming, err = a.once(ctx, x, req, body, op.scope(x.principal, key), served)
+		} else {
+			streaming, err = a.background(ctx, x, req, body, served)
+		}
+		if err != nil {
 			a.settled(x.pass, notMade)
 		}
 		return err

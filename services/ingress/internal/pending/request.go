@@ -23,8 +23,9 @@ const maxQueued = bus.Window + bus.Window/2
 type Request struct {
 	ID string
 
-	client Client
-	begun  time.Time
+	client   Client
+	begun    time.Time
+	follower *follower // nil for an answer that a worker sends
 
 	mu      sync.Mutex
 	changed sync.Cond // on mu: something is there for Head or Next

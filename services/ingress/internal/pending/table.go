@@ -44,6 +44,8 @@ type Table struct {
 	size    atomic.Int64
 	failed  func(error) // told about every failure
 	orphans orphans
+
+	followers sync.WaitGroup
 }
 
 type shard struct {
@@ -64,7 +66,12 @@ func (t *Table) shard(rid string) *shard { return &t.shards[maphash.String(t.see
 
 // Add registers a request. It must be called before the request is published, and Remove afterwards in any case.
 func (t *Table) Add(rid string, client Client, startBy time.Time) *Request {
+	return t.add(rid, client, startBy, nil)
+}
+
+func (t *Table) add(rid string, client Client, startBy time.Time, f *follower) *Request {
 	r := newRequest(rid, client, startBy.Add(t.limits.Grace), time.Now())
+	r.follower = f
 	s := t.shard(rid)
 	s.mu.Lock()
 	s.requests[rid] = r
@@ -80,8 +87,8 @@ func (t *Table) Remove(r *Request) {
 	delete(s.requests, r.ID)
 	s.mu.Unlock()
 	t.size.Add(-1)
-	if r.open() {
-		t.cancel(r.ID) // a failed one was cancelled when it failed
+	if r.follower != nil || r.open() {
+		t.release(r) // a failed one was cancelled when it failed
 	}
 }
 
@@ -105,7 +112,7 @@ func (t *Table) Deliver(rid string, msg []byte) {
 	switch wanted, err := r.deliver(msg); {
 	case err != nil:
 		t.report(r, err)
-		t.cancel(rid)
+		t.release(r)
 	case !wanted:
 		t.orphan(rid, msg)
 	}
@@ -120,7 +127,7 @@ func (t *Table) Fence(q contract.FenceQuestion) contract.FenceAnswer {
 	answer, err := r.fence(q, time.Now(), t.limits)
 	if err != nil {
 		t.report(r, err)
-		t.cancel(r.ID)
+		t.release(r)
 	}
 	return answer
 }
@@ -142,7 +149,7 @@ func (t *Table) HandedBack(s contract.Sign) {
 func (t *Table) Fail(r *Request, err error) {
 	if r.fail(err) {
 		t.report(r, err)
-		t.cancel(r.ID)
+		t.release(r)
 	}
 }
 
@@ -153,8 +160,9 @@ func (t *Table) FailAll(err error) {
 	}
 }
 
-// Run gives up requests that are overdue or whose clients have gone, until ctx ends.
+// Run gives up requests that are overdue or whose clients have gone, until ctx ends. The contexts of those that are followed must have ended by then.
 func (t *Table) Run(ctx context.Context) {
+	defer t.followers.Wait()
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
 	for {
@@ -172,7 +180,7 @@ func (t *Table) sweep(now time.Time) {
 		switch err := r.sweep(now, t.limits); {
 		case err != nil:
 			t.report(r, err)
-			t.cancel(r.ID)
+			t.release(r)
 		case r.client.Gone():
 			t.Fail(r, ErrGone)
 			r.client.Abort()
@@ -213,6 +221,15 @@ func (t *Table) report(r *Request, err error) {
 	default: // the client gets a status, and whoever sends it says so
 		t.log.Debug("answer given up", rid, reason)
 	}
+}
+
+// release tells whoever works on the answer of r to stop.
+func (t *Table) release(r *Request) {
+	if r.follower != nil {
+		r.follower.cancel()
+		return
+	}
+	t.cancel(r.ID)
 }
 
 func (t *Table) cancel(rid string) {
