@@ -47,14 +47,15 @@ func (t *Table) Follow(ctx context.Context, id string, client Client, startBy ti
 
 // follow hands the recorded answer on, and says why there is no more of it.
 func (t *Table) follow(ctx context.Context, r *Request) error {
-	f, begun := r.follower, false
+	f, begun, known := r.follower, false, time.Now()
 	for {
 		piece, err := f.next(ctx)
-		switch {
-		case errors.Is(err, errAway):
-			continue // it counts as silence
+		switch away := errors.Is(err, errAway); {
+		case away && time.Since(known) < t.limits.Queue: // it may be back soon
 		case err != nil:
 			return ErrLost
+		default:
+			known = time.Now()
 		}
 		if begun = begun || piece.State == bus.RecordingRunning || piece.State == bus.RecordingAnswering; begun {
 			r.alive("", recordedAt)

@@ -72,7 +72,7 @@ func TestFollow(t *testing.T) {
 		"the end is missing":        {pieces: []bus.Recorded{over(head(1))}, err: pending.ErrLost},
 		"nobody takes it":           {pieces: []bus.Recorded{queued}, open: true, err: pending.ErrNotTaken, after: limits.Queue + limits.Grace},
 		"it was removed":            {pieces: []bus.Recorded{running()}, open: true, exists: bus.ErrNoRecording, err: pending.ErrLost, after: 5 * time.Second},
-		"it can't be read any more": {pieces: []bus.Recorded{running(), answering(head(1))}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: limits.Silence},
+		"it can't be read any more": {pieces: []bus.Recorded{running(), answering(head(1))}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: limits.Queue},
 		"nor before it has begun":   {pieces: []bus.Recorded{running()}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: limits.Queue},
 	}
 	for name, tt := range tests {
