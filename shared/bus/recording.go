@@ -119,9 +119,11 @@ func (b *Bus) firstMessage(ctx context.Context, subj string) (*jetstream.RawStre
 
 // recorded reads a message of the stream of recordings. While the server is away it waits, until ctx ends.
 func (b *Bus) recorded(ctx context.Context, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (m *jetstream.RawStreamMsg, err error) {
+	tries := 0
 	err = b.persist(ctx, func() error {
-		ctx, cancel := context.WithTimeoutCause(ctx, openLimit, errNoAck)
+		ctx, cancel := context.WithTimeoutCause(ctx, extended(openLimit, tries), errNoAck)
 		defer cancel()
+		tries++
 		s, err := b.openOnce(ctx, &b.recordings, subject.RecordingsStream)
 		if err == nil {
 			m, err = get(ctx, s)

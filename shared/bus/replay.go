@@ -21,6 +21,7 @@ type Replay struct {
 	consumer string // name, "" when there is none
 	messages jetstream.MessagesContext
 	count    uint64 // of messages that the consumer sent
+	failed   int    // tries in a row that gave no message
 }
 
 const (
@@ -53,6 +54,7 @@ func (p *Replay) Next(ctx context.Context) (Recorded, error) {
 			return r, err
 		}
 		p.Close()
+		p.failed++
 		select {
 		case <-time.After(reopenPause):
 		case <-ctx.Done():
@@ -83,6 +85,7 @@ func (p *Replay) next(ctx context.Context) (r Recorded, err error) {
 		return r, errMissed
 	}
 	t := readTail(m.Headers(), meta.Sequence.Stream)
+	p.failed = 0
 	p.after, p.ended = t.sequence, t.state == RecordingEnded
 	if r = (Recorded{State: t.state}); t.state != RecordingQueued { // there it is the note
 		r.Frames = m.Data()
@@ -94,7 +97,7 @@ func (p *Replay) next(ctx context.Context) (r Recorded, err error) {
 func (p *Replay) receive(ctx context.Context) (jetstream.Msg, error) {
 	var s stall
 	for {
-		wait, cancel := context.WithTimeout(ctx, checkEvery)
+		wait, cancel := context.WithTimeout(ctx, extended(checkEvery, p.failed))
 		m, err := p.messages.Next(jetstream.NextContext(wait))
 		over := err != nil && wait.Err() != nil && ctx.Err() == nil
 		cancel()
@@ -109,7 +112,7 @@ func (p *Replay) receive(ctx context.Context) (jetstream.Msg, error) {
 }
 
 func (p *Replay) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
+	ctx, cancel := context.WithTimeout(ctx, extended(openLimit, p.failed))
 	defer cancel()
 	cons, err := p.bus.createConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
 		FilterSubject: subject.Recording(p.rid), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: p.after + 1,

@@ -28,8 +28,11 @@ type follower struct {
 	changed chan struct{} // has room for one: the client has taken more
 }
 
-// lookEvery is how long a recording may be silent before it is looked for.
-const lookEvery = 5 * time.Second
+// A recording that is silent for lookEvery is looked for, and then less and less often: on a busy machine it takes long to begin to read it.
+const (
+	lookEvery = 5 * time.Second
+	maxSilent = 3 // times that this is doubled
+)
 
 // Follow is Add for a request whose answer is recorded: its frames come from source, which is closed when the request is removed or ctx ends.
 func (t *Table) Follow(ctx context.Context, id string, client Client, startBy time.Time, source Source) *Request {
@@ -47,9 +50,9 @@ func (t *Table) Follow(ctx context.Context, id string, client Client, startBy ti
 
 // follow hands the recorded answer on, and says why there is no more of it.
 func (t *Table) follow(ctx context.Context, r *Request) error {
-	f, begun, known := r.follower, false, time.Now()
+	f, known, silent := r.follower, time.Now(), 0
 	for {
-		piece, err := f.next(ctx)
+		piece, err := f.next(ctx, lookEvery<<min(silent, maxSilent))
 		switch away := errors.Is(err, errAway); {
 		case away && time.Since(known) < t.limits.Queue: // it may be back soon
 		case err != nil:
@@ -57,12 +60,15 @@ func (t *Table) follow(ctx context.Context, r *Request) error {
 		default:
 			known = time.Now()
 		}
-		if begun = begun || piece.State == bus.RecordingRunning || piece.State == bus.RecordingAnswering; begun {
+		if silent++; piece.State != "" {
+			silent = 0
+		}
+		if piece.State == bus.RecordingRunning || piece.State == bus.RecordingAnswering {
 			r.alive("", recordedAt)
 		}
 		size, err := look(piece.Frames)
 		if err == nil {
-			err = r.room(ctx, size)
+			err = f.room(ctx, size)
 		}
 		if err != nil {
 			return err
@@ -81,14 +87,14 @@ func (t *Table) follow(ctx context.Context, r *Request) error {
 var errAway = errors.New("recording can't be read")
 
 // next waits for a piece. After a while it gives an empty one, if something may still follow.
-func (f *follower) next(ctx context.Context) (bus.Recorded, error) {
-	wait, cancel := context.WithTimeout(ctx, lookEvery)
+func (f *follower) next(ctx context.Context, limit time.Duration) (bus.Recorded, error) {
+	wait, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	piece, err := f.source.Next(wait)
 	if err == nil || wait.Err() == nil || ctx.Err() != nil {
 		return piece, err
 	}
-	look, cancel := context.WithTimeout(ctx, lookEvery)
+	look, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	if err = f.source.Exists(look); err != nil && !errors.Is(err, bus.ErrNoRecording) {
 		err = errAway
@@ -124,13 +130,11 @@ func look(frames []byte) (size int, err error) {
 // recordedAt is the position of all frames of recordings.
 var recordedAt = contract.Position{Stage: contract.StageEnriched, Delivery: 1}
 
-// room waits until the client may be given size bytes more. Meanwhile nothing is known to be lost.
-func (r *Request) room(ctx context.Context, size int) error {
-	for !r.follower.fits(size) {
+// room waits until the client may be given size bytes more.
+func (f *follower) room(ctx context.Context, size int) error {
+	for !f.fits(size) {
 		select {
-		case <-r.follower.changed:
-		case <-time.After(lookEvery):
-			r.alive("", recordedAt)
+		case <-f.changed:
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

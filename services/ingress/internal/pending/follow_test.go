@@ -18,11 +18,16 @@ import (
 // recording is a recorded answer: its pieces, and what is found out when it is silent.
 type recording struct {
 	pieces chan bus.Recorded
+	takes  time.Duration // the server to give one, however long it is waited for
 	exists error
 	closed bool
 }
 
 func (r *recording) Next(ctx context.Context) (bus.Recorded, error) {
+	<-time.After(r.takes)
+	if r.takes > 0 {
+		ctx = context.WithoutCancel(ctx)
+	}
 	select {
 	case p, ok := <-r.pieces:
 		if !ok {
@@ -55,12 +60,14 @@ func TestFollow(t *testing.T) {
 	tests := map[string]struct {
 		pieces []bus.Recorded
 		exists error
+		takes  time.Duration
 		open   bool // nothing follows, and it is not over
 		want   string
 		err    error
-		after  time.Duration
+		after  time.Duration // looks come after 5, 15 and 35 seconds
 	}{
 		"whole":                     {pieces: []bus.Recorded{queued, running(), answering(append(head(1), data(1, 1, "a")...)), over(append(data(1, 2, "b"), end(1, 3)...))}, want: "ab"},
+		"on a slow machine":         {pieces: []bus.Recorded{running(), answering(append(head(1), data(1, 1, "a")...)), over(append(data(1, 2, "b"), end(1, 3)...))}, takes: time.Minute, want: "ab", after: 3 * time.Minute},
 		"in one piece":              {pieces: []bus.Recorded{over(append(append(head(1), data(1, 1, "ab")...), end(1, 2)...))}, want: "ab"},
 		"its worker was lost":       {pieces: []bus.Recorded{running(), answering(append(head(1), data(1, 1, "a")...)), ending(contract.ReasonWorkerLost)}, want: "a", err: pending.ErrDied},
 		"and nothing had come":      {pieces: []bus.Recorded{running(), ending(contract.ReasonWorkerLost)}, err: pending.ErrDied},
@@ -72,8 +79,8 @@ func TestFollow(t *testing.T) {
 		"the end is missing":        {pieces: []bus.Recorded{over(head(1))}, err: pending.ErrLost},
 		"nobody takes it":           {pieces: []bus.Recorded{queued}, open: true, err: pending.ErrNotTaken, after: limits.Queue + limits.Grace},
 		"it was removed":            {pieces: []bus.Recorded{running()}, open: true, exists: bus.ErrNoRecording, err: pending.ErrLost, after: 5 * time.Second},
-		"it can't be read any more": {pieces: []bus.Recorded{running(), answering(head(1))}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: limits.Queue},
-		"nor before it has begun":   {pieces: []bus.Recorded{running()}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: limits.Queue},
+		"it can't be read any more": {pieces: []bus.Recorded{running(), answering(head(1))}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: 35 * time.Second},
+		"nor before it has begun":   {pieces: []bus.Recorded{running()}, open: true, exists: errors.New("away"), err: pending.ErrLost, after: 35 * time.Second},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -83,7 +90,7 @@ func TestFollow(t *testing.T) {
 				b.table.Remove(b.request)
 				before := b.cancels.count()
 				b.run(t)
-				source := &recording{pieces: make(chan bus.Recorded, len(tt.pieces)), exists: tt.exists}
+				source := &recording{pieces: make(chan bus.Recorded, len(tt.pieces)), exists: tt.exists, takes: tt.takes}
 				for _, p := range tt.pieces {
 					source.pieces <- p
 				}
@@ -91,12 +98,13 @@ func TestFollow(t *testing.T) {
 					close(source.pieces)
 				}
 				begin := time.Now()
-				r := b.table.Follow(t.Context(), "r", b.client, begin.Add(limits.Queue), source)
+				r := b.table.Follow(t.Context(), "r", b.client, begin.Add(limits.Queue+tt.takes), source)
 				got, err := read(r)
 				require.ErrorIs(t, err, tt.err)
 				require.Equal(t, tt.want, got)
 				require.InDelta(t, tt.after.Seconds(), time.Since(begin).Seconds(), 0.6)
 				b.table.Remove(r)
+				<-time.After(tt.takes)
 				synctest.Wait()
 				require.True(t, source.closed)
 				require.Equal(t, before, b.cancels.count())

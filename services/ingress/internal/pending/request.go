@@ -399,13 +399,13 @@ func (r *Request) sweep(now time.Time, limits Limits) error {
 func (r *Request) overdue(now time.Time, limits Limits) error {
 	silent := now.Sub(r.lastHeard)
 	switch {
-	case limits.Total > 0 && r.head == nil && now.Sub(r.begun) > limits.Total+limits.Grace:
+	case r.follower == nil && limits.Total > 0 && r.head == nil && now.Sub(r.begun) > limits.Total+limits.Grace:
 		return ErrDeadline
 	case !r.taken:
 		if now.After(r.startBy) {
 			return ErrNotTaken
 		}
-	case silent <= limits.Silence:
+	case r.follower != nil, silent <= limits.Silence: // a recording says itself when its worker is lost or its time is over
 	case r.head != nil || silent > limits.Queue:
 		return ErrLost
 	}
