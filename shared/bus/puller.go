@@ -26,10 +26,8 @@ const (
 	maxPatience   = 3 // times that a limit is doubled: on a busy machine everything takes longer
 )
 
-// extended gives the limit of a try behind others that failed in a row.
-func extended(limit time.Duration, failed int) time.Duration {
-	return limit << min(max(failed, 0), maxPatience)
-}
+// tryLimit is how long a try may take behind others that failed in a row.
+func tryLimit(failed int) time.Duration { return openLimit << min(max(failed, 0), maxPatience) }
 
 // puller keeps messages of a JetStream consumer coming, whatever happens to the consumer, to its stream or to the server.
 type puller struct {
@@ -316,7 +314,7 @@ func (p *puller) outdated(opened, now moment) bool {
 // keepChecking looks whether src misses something. Stalls in a row make it more patient.
 func (p *puller) keepChecking(ctx context.Context, src *source, trouble chan<- error) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	every := extended(checkEvery, p.stalls)
+	every := checkEvery << min(p.stalls, maxPatience)
 	var checking sync.WaitGroup
 	checking.Go(func() {
 		ticker := time.NewTicker(every)
@@ -361,7 +359,7 @@ func report(trouble chan<- error, err error) {
 
 // opened opens. Failures in a row make it more patient, but not soon: the server may have given the consumer to a node that has died.
 func (p *puller) opened(ctx context.Context) (*source, error) {
-	ctx, cancel := context.WithTimeout(ctx, extended(openLimit, p.failed-openTries))
+	ctx, cancel := context.WithTimeout(ctx, tryLimit(p.failed-openTries))
 	defer cancel()
 	src, err := p.open(ctx)
 	if err != nil {

@@ -121,7 +121,7 @@ func (b *Bus) firstMessage(ctx context.Context, subj string) (*jetstream.RawStre
 func (b *Bus) recorded(ctx context.Context, get func(context.Context, jetstream.Stream) (*jetstream.RawStreamMsg, error)) (m *jetstream.RawStreamMsg, err error) {
 	tries := 0
 	err = b.persist(ctx, func() error {
-		ctx, cancel := context.WithTimeoutCause(ctx, extended(openLimit, tries), errNoAck)
+		ctx, cancel := context.WithTimeoutCause(ctx, tryLimit(tries), errNoAck)
 		defer cancel()
 		tries++
 		s, err := b.openOnce(ctx, &b.recordings, subject.RecordingsStream)

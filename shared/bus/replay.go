@@ -97,7 +97,7 @@ func (p *Replay) next(ctx context.Context) (r Recorded, err error) {
 func (p *Replay) receive(ctx context.Context) (jetstream.Msg, error) {
 	var s stall
 	for {
-		wait, cancel := context.WithTimeout(ctx, extended(checkEvery, p.failed))
+		wait, cancel := context.WithTimeout(ctx, checkEvery<<min(p.failed, maxPatience))
 		m, err := p.messages.Next(jetstream.NextContext(wait))
 		over := err != nil && wait.Err() != nil && ctx.Err() == nil
 		cancel()
@@ -112,7 +112,7 @@ func (p *Replay) receive(ctx context.Context) (jetstream.Msg, error) {
 }
 
 func (p *Replay) open(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, extended(openLimit, p.failed))
+	ctx, cancel := context.WithTimeout(ctx, tryLimit(p.failed))
 	defer cancel()
 	cons, err := p.bus.createConsumer(ctx, subject.RecordingsStream, jetstream.ConsumerConfig{
 		FilterSubject: subject.Recording(p.rid), DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: p.after + 1,

@@ -250,6 +250,11 @@ func TestKilledGatewayKeepsBackgroundResponses(t *testing.T) {
 	require.Len(t, upstream.Requests(), 3)
 }
 
+type outcome struct {
+	reply reply
+	err   error
+}
+
 // when the ingress that took a request with a key is killed, its client gets the answer under this key at another one, whether it is under way or over, with one call of
 // the upstream.
 func TestKilledIngressLosesNoRequestWithAKey(t *testing.T) {
@@ -263,34 +268,28 @@ func TestKilledIngressLosesNoRequestWithAKey(t *testing.T) {
 	f.start(t, "dispatcher")
 	doomed := f.start(t, "ingress")
 	second := client{base: "http://" + f.beside(t).addr + "/v1"}
-	lost := make(chan error, 1)
-	go func() {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+f.ingress+"/v1/chat/completions", strings.NewReader(question("m", true)))
-		if err == nil {
-			req.Header.Set("Idempotency-Key", "k")
-			var resp *http.Response
-			if resp, err = http.DefaultClient.Do(req); err == nil {
-				_, err = io.ReadAll(resp.Body)
-				err = errors.Join(err, resp.Body.Close())
-			}
-		}
-		lost <- err
-	}()
+	ask := func(c client) <-chan outcome {
+		came := make(chan outcome, 1)
+		go func() {
+			r, err := read(c.try(t.Context(), http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k"))
+			came <- outcome{r, err}
+		}()
+		return came
+	}
+	lost := ask(client{base: "http://" + f.ingress + "/v1"})
 	f.upstream.AwaitCount(t, 1)
 	doomed.end(t, syscall.SIGKILL)
-	require.Error(t, await.Value(t, lost))
-	joined := make(chan reply, 1)
-	go func() {
-		joined <- second.do(t, http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k")
-	}()
+	require.Error(t, await.Value(t, lost).err)
+	joined := ask(second)
 	close(release)
 	whole := await.Value(t, joined)
+	require.NoError(t, whole.err)
 	again := second.do(t, http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k")
-	for _, r := range []reply{whole, again} {
+	for _, r := range []reply{whole.reply, again} {
 		require.Equal(t, http.StatusOK, r.status, r.body)
 		require.Contains(t, r.body, "well")
 		require.Contains(t, r.body, "[DONE]")
 	}
-	require.Equal(t, whole.body, again.body)
+	require.Equal(t, whole.reply.body, again.body)
 	require.Len(t, f.upstream.Requests(), 1)
 }

@@ -1,6 +1,8 @@
 package binaries
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -37,8 +39,17 @@ func question(model string, stream bool) string {
 // send makes a request whose answer the caller reads and closes. The header fields are names and values in turn.
 func (c client) send(t *testing.T, method, path, body string, header ...string) *http.Response {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, c.base+path, strings.NewReader(body))
+	resp, err := c.try(t.Context(), method, path, body, header...)
 	require.NoError(t, err)
+	return resp
+}
+
+// try is send for a goroutine that is not the test's.
+func (c client) try(ctx context.Context, method, path, body string, header ...string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
 	req.Header.Set("Content-Type", "application/json")
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
@@ -46,18 +57,23 @@ func (c client) send(t *testing.T, method, path, body string, header ...string) 
 	for i := 0; i < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
-	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
-	require.NoError(t, err)
-	return resp
+	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
 }
 
 func (c client) do(t *testing.T, method, path, body string, header ...string) reply {
 	t.Helper()
-	resp := c.send(t, method, path, body, header...)
-	text, err := io.ReadAll(resp.Body)
+	r, err := read(c.send(t, method, path, body, header...), nil)
 	require.NoError(t, err)
-	require.NoError(t, resp.Body.Close())
-	return reply{resp.StatusCode, resp.Header, string(text)}
+	return r
+}
+
+// read reads an answer to its end.
+func read(resp *http.Response, err error) (reply, error) {
+	if err != nil {
+		return reply{}, err
+	}
+	text, err := io.ReadAll(resp.Body)
+	return reply{resp.StatusCode, resp.Header, string(text)}, errors.Join(err, resp.Body.Close())
 }
 
 // ask asks a model for a whole answer.

@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -33,14 +34,15 @@ func TestRepeatedRequestIsOneTurn(t *testing.T) {
 		for m, stream := range []bool{false, true} {
 			turn := 2*n + m
 			body := fmt.Sprintf(`{"model":%q,"stream":%t,"session_id":"s","messages":[{"role":"user","content":"q%d"}]}`, model, stream, turn)
-			statuses, answers := make([]int, clients), make([]string, clients)
+			statuses, answers, errs := make([]int, clients), make([]string, clients), make([]error, clients)
 			var asking sync.WaitGroup
 			for i := range clients {
 				asking.Go(func() {
-					statuses[i], answers[i] = gateways[i%2].do(t, http.MethodPost, "/v1/chat/completions", body, "Idempotency-Key", fmt.Sprintf("k%d", turn))
+					statuses[i], answers[i], errs[i] = gateways[i%2].try(t.Context(), http.MethodPost, "/v1/chat/completions", body, "Idempotency-Key", fmt.Sprintf("k%d", turn))
 				})
 			}
 			asking.Wait()
+			require.NoError(t, errors.Join(errs...))
 			for i, a := range answers {
 				require.Equal(t, http.StatusOK, statuses[i], a)
 				require.Equal(t, answers[0], a)

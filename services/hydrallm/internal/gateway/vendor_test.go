@@ -1,6 +1,8 @@
 package gateway_test
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -105,8 +107,17 @@ func (a answer) by(t *testing.T, provider, model, reason string) {
 // do makes a request without the SDK.
 func (x running) do(t *testing.T, method, path, body string, header ...string) (status int, answer string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, x.url+path, strings.NewReader(body))
+	status, answer, err := x.try(t.Context(), method, path, body, header...)
 	require.NoError(t, err)
+	return status, answer
+}
+
+// try is do for a goroutine that is not the test's.
+func (x running) try(ctx context.Context, method, path, body string, header ...string) (status int, answer string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, x.url+path, strings.NewReader(body))
+	if err != nil {
+		return 0, "", err
+	}
 	req.Header.Set("Content-Type", "application/json")
 	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
@@ -114,11 +125,11 @@ func (x running) do(t *testing.T, method, path, body string, header ...string) (
 	tr := &http.Transport{}
 	defer tr.CloseIdleConnections()
 	resp, err := (&http.Client{Transport: tr}).Do(req)
-	require.NoError(t, err)
-	defer resp.Body.Close() //nolint:errcheck // only read
+	if err != nil {
+		return 0, "", err
+	}
 	data, err := io.ReadAll(resp.Body)
-	require.NoError(t, err)
-	return resp.StatusCode, string(data)
+	return resp.StatusCode, string(data), errors.Join(err, resp.Body.Close())
 }
 
 // refused requires that an error of the SDK is an answer of this status.

@@ -159,7 +159,7 @@ func (r *Request) Took(bytes uint64) bool {
 		return false
 	}
 	f.mu.Lock()
-	f.ahead -= int(bytes - f.taken) //nolint:gosec // both are sizes of one answer
+	f.ahead -= int(bytes - f.taken)
 	f.taken = bytes
 	f.mu.Unlock()
 	select {
