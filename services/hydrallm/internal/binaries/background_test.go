@@ -271,14 +271,14 @@ func TestKilledIngressLosesNoRequestWithAKey(t *testing.T) {
 	ask := func(c client) <-chan outcome {
 		came := make(chan outcome, 1)
 		go func() {
-			r, err := read(c.try(t.Context(), http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k"))
+			r, err := read(c.try(t.Context(), http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k")) //nolint:bodyclose // read does
 			came <- outcome{r, err}
 		}()
 		return came
 	}
 	lost := ask(client{base: "http://" + f.ingress + "/v1"})
 	f.upstream.AwaitCount(t, 1)
-	doomed.end(t, syscall.SIGKILL)
+	doomed.End(t, syscall.SIGKILL)
 	require.Error(t, await.Value(t, lost).err)
 	joined := ask(second)
 	close(release)

@@ -54,7 +54,7 @@ func (c client) try(ctx context.Context, method, path, body string, header ...st
 	if c.key != "" {
 		req.Header.Set("Authorization", "Bearer "+c.key)
 	}
-	for i := 0; i < len(header); i += 2 {
+	for i := 0; i+1 < len(header); i += 2 {
 		req.Header.Set(header[i], header[i+1])
 	}
 	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
