@@ -26,14 +26,22 @@ import (
 
 // Config says where the NATS server is.
 type Config struct {
-	URL         string                // address of a server or cluster; ignored with InProcess
-	Credentials string                // path of a credentials file, or ""
-	Name        string                // name of the connection, shown by the server
-	InProcess   InProcess             // a server in this process, or nil
-	Topology    topology.Config       // wanted streams and buckets
-	Logger      *slog.Logger          // required
-	Metrics     prometheus.Registerer // may be nil
-	OnLost      func(error)           // called when the connection is closed for good and Close was not called; may be nil
+	URL       string                // address of a server or cluster; ignored with InProcess
+	Identity  Identity              // who this is to a secured server
+	Name      string                // of the connection, shown by the server; answers to its questions come below _INBOX.<Name>
+	InProcess InProcess             // a server in this process, or nil
+	Topology  topology.Config       // wanted streams and buckets
+	Logger    *slog.Logger          // required
+	Metrics   prometheus.Registerer // may be nil
+	OnLost    func(error)           // called when the connection is closed for good and Close was not called; may be nil
+}
+
+// Identity is how a connection proves to a secured server who it is, and the server to the connection. All are paths of files; "" = none.
+type Identity struct {
+	Credentials string // JWT and seed
+	NkeySeed    string // seed of a user's nkey
+	CA          string // authorities that the server's certificate must come from; with it the connection has to be encrypted
+	Cert, Key   string // of the client
 }
 
 // InProcess gives connections to a server in the same process.

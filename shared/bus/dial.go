@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,19 +30,19 @@ const (
 
 // dial connects, trying until ctx ends.
 func dial(ctx context.Context, cfg Config, more ...nats.Option) (*nats.Conn, error) {
-	url, opts := cfg.URL, append(options(cfg), more...)
-	if cfg.InProcess != nil {
-		url = ""
+	opts, err := options(cfg, more)
+	if err != nil {
+		return nil, err
 	}
 	var logged time.Time
 	for pause := firstDialPause; ; pause = min(2*pause, lastDialPause) {
-		nc, err := nats.Connect(url, opts...)
+		nc, err := opts.Connect()
 		if err == nil {
 			return nc, nil
 		}
 		if time.Since(logged) >= dialLogEvery {
 			logged = time.Now()
-			cfg.Logger.Warn("NATS can't be reached, trying again", slog.String("url", shown(url)), slog.Any("error", err))
+			cfg.Logger.Warn("NATS can't be reached, trying again", slog.String("url", shown(cfg.URL)), slog.Any("error", err))
 		}
 		select {
 		case <-time.After(pause):
@@ -61,7 +63,28 @@ func shown(urls string) string {
 	return strings.Join(list, ",")
 }
 
-func options(cfg Config) []nats.Option {
+// options gives how to connect. What is wrong with a file of the identity is an error: no waiting mends it.
+func options(cfg Config, more []nats.Option) (nats.Options, error) {
+	opts := nats.GetDefaultOptions()
+	identity, err := cfg.Identity.options()
+	if err != nil {
+		return opts, err
+	}
+	all := slices.Concat(behaviour(cfg), identity, more)
+	if cfg.InProcess != nil {
+		all = append(all, nats.InProcessServer(cfg.InProcess))
+	} else {
+		opts.Servers = strings.Split(cfg.URL, ",")
+	}
+	for _, set := range all {
+		if err := set(&opts); err != nil {
+			return opts, fmt.Errorf("preparing the connection to NATS: %w", err)
+		}
+	}
+	return opts, nil
+}
+
+func behaviour(cfg Config) []nats.Option {
 	log := cfg.Logger
 	opts := []nats.Option{
 		nats.Name(cfg.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
@@ -79,11 +102,31 @@ func options(cfg Config) []nats.Option {
 			}
 		}),
 	}
-	if cfg.Credentials != "" {
-		opts = append(opts, nats.UserCredentials(cfg.Credentials))
-	}
-	if cfg.InProcess != nil {
-		opts = append(opts, nats.InProcessServer(cfg.InProcess))
+	if cfg.Name != "" { // services with rights of their own can't hear each other's answers
+		opts = append(opts, nats.CustomInboxPrefix(nats.InboxPrefix+cfg.Name))
 	}
 	return opts
+}
+
+func (i Identity) options() (opts []nats.Option, err error) {
+	if i.Credentials != "" {
+		if _, err := os.Stat(i.Credentials); err != nil { // it is not read before there is a server
+			return nil, fmt.Errorf("looking for the credentials for NATS: %w", err)
+		}
+		opts = append(opts, nats.UserCredentials(i.Credentials))
+	}
+	if i.NkeySeed != "" {
+		nkey, err := nats.NkeyOptionFromSeed(i.NkeySeed)
+		if err != nil {
+			return nil, fmt.Errorf("reading the nkey for NATS in %s: %w", i.NkeySeed, err)
+		}
+		opts = append(opts, nkey)
+	}
+	if i.CA != "" {
+		opts = append(opts, nats.RootCAs(i.CA))
+	}
+	if i.Cert != "" {
+		opts = append(opts, nats.ClientCert(i.Cert, i.Key))
+	}
+	return opts, nil
 }

@@ -140,7 +140,7 @@ web:
   allow_hosts: [LocalHost, 10.0.0.1, "::1"]
   intent: {embedding_model: e, embedding_url: "http://e", threshold: 1, patterns_dir: p, keywords_dir: k, keyword_model: q}
 sessions: {database: "postgres://u:p@h/d", compact_threshold: 19, recent_window: 20, compressor: HTTP, compressor_url: "http://z/", retention_days: 21, max_sessions: 22}
-nats: {url: "nats://a:1,nats://b:2", listen: "127.0.0.1:4222", credentials: c, store_dir: d, replicas: 3, work_storage: FILE}
+nats: {url: "nats://a:1,nats://b:2", listen: "127.0.0.1:4222", nkey_seed_file: c, ca: ca, cert: ce, key: ke, store_dir: d, replicas: 3, work_storage: FILE}
 log: {level: WARNING, format: json, file: f}
 telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 `)
@@ -178,7 +178,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		Database: "postgres://u:p@h/d", CompactThreshold: 19, RecentWindow: 20, Compressor: "http", CompressorURL: "http://z", CompressorModel: "auto", RetentionDays: 21, MaxSessions: 22, StoreResponses: true, SystemContext: true,
 	}, c.Sessions)
 	require.Equal(t, config.NATS{
-		URL: "nats://a:1,nats://b:2", Listen: "127.0.0.1:4222", Credentials: "c", StoreDir: "d", Replicas: 3, WorkOnDisk: true,
+		URL: "nats://a:1,nats://b:2", Listen: "127.0.0.1:4222", NkeySeed: "c", CA: "ca", Cert: "ce", Key: "ke", StoreDir: "d", Replicas: 3, WorkOnDisk: true,
 	}, c.NATS)
 	require.Equal(t, config.Log{Level: "warn", Format: "json", File: "f"}, c.Log)
 	require.Equal(t, config.Telemetry{OTLPEndpoint: "http://t:4318", ServiceName: "s"}, c.Telemetry)

@@ -31,7 +31,9 @@ func (doc *document) placePaths() {
 		doc.Sessions.Database = Secret("sqlite:" + doc.place("sessions.database", path))
 	}
 	doc.NATS.StoreDir = doc.place("nats.store_dir", doc.NATS.StoreDir)
-	doc.NATS.Credentials = doc.place("nats.credentials", doc.NATS.Credentials)
+	for key, file := range doc.NATS.files() {
+		*file = doc.place(key, *file)
+	}
 	doc.Log.File = doc.place("log.file", doc.Log.File)
 	intent := &doc.Web.Intent
 	intent.PatternsDir = doc.place("web.intent.patterns_dir", intent.PatternsDir)

@@ -16,7 +16,7 @@ func TestPlacesOfData(t *testing.T) {
 	const relative = `
 server: {host: localhost}
 providers: [{id: groq, key: k}]
-nats: {credentials: c.creds, url: "nats://h"}
+nats: {credentials: c.creds, ca: ca.pem, cert: c.pem, key: /k.pem, url: "nats://h"}
 log: {file: logs/g.log}
 web: {intent: {patterns_dir: p, keywords_dir: /k}}
 `
@@ -28,6 +28,7 @@ web: {intent: {patterns_dir: p, keywords_dir: /k}}
 	require.Equal(t, config.Secret("sqlite:"+filepath.Join(file.Dir, "data/hydrallm.db")), c.Sessions.Database)
 	require.Equal(t, filepath.Join(file.Dir, "data/nats"), c.NATS.StoreDir)
 	require.Equal(t, filepath.Join(file.Dir, "c.creds"), c.NATS.Credentials)
+	require.Equal(t, []string{filepath.Join(file.Dir, "ca.pem"), filepath.Join(file.Dir, "c.pem"), "/k.pem"}, []string{c.NATS.CA, c.NATS.Cert, c.NATS.Key})
 	require.Equal(t, filepath.Join(file.Dir, "logs/g.log"), c.Log.File)
 	require.Equal(t, filepath.Join(file.Dir, "p"), c.Web.Intent.PatternsDir)
 	require.Equal(t, "/k", c.Web.Intent.KeywordsDir)

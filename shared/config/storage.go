@@ -1,6 +1,7 @@
 package config
 
 import (
+	"iter"
 	"math"
 	"net/url"
 	"strings"
@@ -81,6 +82,10 @@ type NATS struct {
 	URL         string // one address or more, separated by commas; "" = embedded
 	Listen      string // host:port of the embedded server, "" = only inside the process
 	Credentials string // path of a file
+	NkeySeed    string // path of a file with the seed of an nkey
+	CA          string // path of a file with the authorities that the server's certificate may come from; "" = those of the system
+	Cert        string // path of the file of a client certificate
+	Key         string // path of the file of its private key
 	StoreDir    string
 	Replicas    int  // 1 to 5
 	WorkOnDisk  bool // the request stream is kept in files, not in memory
@@ -97,12 +102,24 @@ func (c *NATS) settings() []setting {
 	}
 	return []setting{
 		key("url", kind{name: "address", expands: true, at: &c.URL, read: c.readURL}, "", "`nats://`, `tls://`, `ws://` or `wss://`; several with commas. "+
-			"Empty: the embedded server, in the all-in-one binary only. No user or password: use `credentials`").env("NATS_URL"),
+			"Empty: the embedded server, in the all-in-one binary only. No user or password: use `credentials` or `nkey_seed_file`").env("NATS_URL"),
 		key("listen", hostPort(&c.Listen), "", "where the embedded server also listens for other processes"),
-		key("credentials", path(&c.Credentials), "", "credentials file for a secured server"),
+		key("credentials", path(&c.Credentials), "", "credentials file (JWT and seed) for a secured server"),
+		key("nkey_seed_file", path(&c.NkeySeed), "", "file with the seed of an nkey, by which the server knows the service. It is read again at each connection"),
+		key("ca", path(&c.CA), "", "PEM file with the authorities that the server's certificate must come from, which demands TLS. Empty: those of the system, with `tls://`"),
+		key("cert", path(&c.Cert), "", "PEM file with a client certificate, for a server that asks for one; with `key`"),
+		key("key", path(&c.Key), "", "PEM file with the private key of `cert`"),
 		key("store_dir", path(&c.StoreDir), "data/nats", "directory of the embedded server"),
 		key("replicas", integer(&c.Replicas, 1, 5), "1", "copies of streams and buckets; above 1 needs a cluster"),
 		key("work_storage", workStorage, "memory", "where the stream of requests is kept, and in a cluster also the state that passes: what dispatchers know, slots, dialogues"),
+	}
+}
+
+// files gives the files that a connection to a secured server needs, by their settings.
+func (c *NATS) files() iter.Seq2[string, *string] {
+	return func(yield func(string, *string) bool) {
+		_ = yield("nats.credentials", &c.Credentials) && yield("nats.nkey_seed_file", &c.NkeySeed) &&
+			yield("nats.ca", &c.CA) && yield("nats.cert", &c.Cert) && yield("nats.key", &c.Key)
 	}
 }
 
@@ -121,8 +138,16 @@ func (doc *document) checkNATS() {
 	case c.Replicas%2 == 0:
 		doc.warn("nats.replicas", "%d copies bear the loss of no more servers than %d do", c.Replicas, c.Replicas-1)
 	}
-	if c.URL == "" && c.Credentials != "" {
-		doc.warn("nats.credentials", "has no effect without nats.url")
+	if c.Credentials != "" && c.NkeySeed != "" {
+		doc.fail("nats.nkey_seed_file", "stands beside nats.credentials: a connection has one identity")
+	}
+	if (c.Cert == "") != (c.Key == "") {
+		doc.fail("nats.cert", "needs nats.key, and the other way round")
+	}
+	for path, file := range c.files() {
+		if c.URL == "" && *file != "" {
+			doc.warn(path, "has no effect without nats.url")
+		}
 	}
 	for _, path := range []string{"nats.listen", "nats.store_dir"} { // of the embedded server
 		if c.URL != "" && doc.given(path) {

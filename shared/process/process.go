@@ -11,7 +11,6 @@ import (
 	"time"
 	_ "time/tzdata" // daily limits of providers end at midnight of their zones, and small images have no zone files
 
-	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/telemetry"
@@ -65,9 +64,9 @@ func (s Service) serve(ctx context.Context, settings Settings, healthAddr string
 	settings.Report(ctx, log)
 	fail := make(chan error, 1)
 	metrics := telemetry.NewRegistry(Version())
-	unit := NewUnit(bus.Config{
-		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Name: s.Name, Topology: settings.Topology(), Logger: log, OnLost: Fail(fail),
-	}, Parts{ID: NewID(s.Name), Config: settings.Config, Again: settings.Again, Version: Version(), Log: log, Metrics: metrics}, s.Build)
+	connect := settings.Connection(s.Name)
+	connect.Logger, connect.OnLost = log, Fail(fail)
+	unit := NewUnit(connect, Parts{ID: NewID(s.Name), Config: settings.Config, Again: settings.Again, Version: Version(), Log: log, Metrics: metrics}, s.Build)
 	defer OnHangup(ctx, []*Unit{unit})()
 	health := telemetry.NewHealthServer(healthAddr, metrics, unit, log)
 	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail,

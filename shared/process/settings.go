@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 
+	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/topology"
@@ -76,9 +77,16 @@ func (s Settings) LogConfig() telemetry.LogConfig {
 	return telemetry.LogConfig{Level: LogLevel(s.Config), Format: s.Log.Format, File: s.Log.File}
 }
 
-// Topology is the wanted state of the NATS server.
-func (s Settings) Topology() topology.Config {
-	return topology.Config{Replicas: s.NATS.Replicas, WorkOnDisk: s.NATS.WorkOnDisk, WebCacheTTL: s.Web.CacheTTL}
+// Connection is how a service reaches its NATS server, and what it wants to find there.
+func (s Settings) Connection(service string) bus.Config {
+	return bus.Config{
+		URL: s.NATS.URL, Name: service, Topology: s.topology(service),
+		Identity: bus.Identity{Credentials: s.NATS.Credentials, NkeySeed: s.NATS.NkeySeed, CA: s.NATS.CA, Cert: s.NATS.Cert, Key: s.NATS.Key},
+	}
+}
+
+func (s Settings) topology(service string) topology.Config {
+	return topology.Config{Service: service, Replicas: s.NATS.Replicas, WorkOnDisk: s.NATS.WorkOnDisk, WebCacheTTL: s.Web.CacheTTL}
 }
 
 // Report logs what was configured.

@@ -103,7 +103,8 @@ func TestSettingsOfNATS(t *testing.T) {
 	} {
 		s, err := process.LoadFrom(environment(t, yaml, nil), process.Overrides{})
 		require.NoError(t, err)
-		require.Equal(t, want, s.Topology(), yaml)
+		want.Service = "probe"
+		require.Equal(t, want, s.Connection("probe").Topology, yaml)
 	}
 }
 

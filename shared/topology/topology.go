@@ -59,8 +59,12 @@ const (
 	SessionWriter = "session-writer"
 )
 
-// Config is what an operator may choose.
+// Config is what an operator may choose, and for whom it is.
 type Config struct {
+	// Service is who brings the server to the wanted state, by the name of its binary. Every service creates the streams and buckets that are missing and the consumers
+	// that it takes from; only the session writer alters what is there, so that no other one needs the right to. "" does all of it.
+	Service string
+
 	Replicas    int  // copies of each stream and bucket; 1 on a single server
 	WorkOnDisk  bool // keep the request stream in files instead of memory
 	MaxInFlight int  // requests under way per stage; 0 = 65536
@@ -102,6 +106,26 @@ func (c Config) Streams() []jetstream.StreamConfig {
 		},
 	}
 }
+
+// consumers is Consumers without those that other services take from.
+func (c Config) consumers() map[string][]jetstream.ConsumerConfig {
+	all := c.Consumers()
+	for stream, list := range all {
+		all[stream] = slices.DeleteFunc(list, func(con jetstream.ConsumerConfig) bool { return c.Service != "" && c.Service != Owner(con.Durable) })
+	}
+	return all
+}
+
+// Owner names the service that takes from a consumer.
+func Owner(consumer string) string {
+	if consumer == Session {
+		return SessionWriter
+	}
+	return consumer
+}
+
+// alters says whether what is there may be changed.
+func (c Config) alters() bool { return c.Service == "" || c.Service == SessionWriter }
 
 // Consumers gives the wanted durable consumers by stream.
 func (c Config) Consumers() map[string][]jetstream.ConsumerConfig {
@@ -206,15 +230,19 @@ const changeLimit = 5 * time.Second
 // asset is something that the server keeps in a stream.
 type asset struct {
 	kind, name string
-	stream     jetstream.StreamConfig      // that holds it, as far as it is compared
-	create     func(context.Context) error // or update
+	stream     jetstream.StreamConfig // that holds it, as far as it is compared
+
+	create, update func(context.Context) error
 }
 
 func (c Config) assets(js jetstream.JetStream) []asset {
 	var list []asset
 	for _, want := range c.Streams() {
 		list = append(list, asset{"stream", want.Name, want, func(ctx context.Context) error {
-			_, err := js.CreateOrUpdateStream(ctx, want)
+			_, err := js.CreateStream(ctx, want)
+			return err
+		}, func(ctx context.Context) error {
+			_, err := js.UpdateStream(ctx, want)
 			return err
 		}})
 	}
@@ -223,7 +251,10 @@ func (c Config) assets(js jetstream.JetStream) []asset {
 			Name: "KV_" + want.Bucket, Description: want.Description, Storage: want.Storage, Discard: jetstream.DiscardNew,
 			MaxBytes: want.MaxBytes, MaxAge: want.TTL, Replicas: want.Replicas,
 		}, func(ctx context.Context) error {
-			_, err := js.CreateOrUpdateKeyValue(ctx, want)
+			_, err := js.CreateKeyValue(ctx, want)
+			return err
+		}, func(ctx context.Context) error {
+			_, err := js.UpdateKeyValue(ctx, want)
 			return err
 		}})
 	}
@@ -232,7 +263,10 @@ func (c Config) assets(js jetstream.JetStream) []asset {
 		Name: "OBJ_" + bodies.Bucket, Description: bodies.Description, Storage: bodies.Storage, Discard: jetstream.DiscardNew,
 		MaxBytes: bodies.MaxBytes, MaxAge: bodies.TTL, Replicas: bodies.Replicas,
 	}, func(ctx context.Context) error {
-		_, err := js.CreateOrUpdateObjectStore(ctx, bodies)
+		_, err := js.CreateObjectStore(ctx, bodies)
+		return err
+	}, func(ctx context.Context) error {
+		_, err := js.UpdateObjectStore(ctx, bodies)
 		return err
 	}})
 }
@@ -241,12 +275,12 @@ func (c Config) assets(js jetstream.JetStream) []asset {
 // may do it at once. What can't be brought to the wanted state is logged as drift and left as it is, as long as it exists; what can't be created is an
 // error. The error is ErrNoAnswer, among others, when something has nobody who answers for it, after some seconds.
 func Ensure(ctx context.Context, js jetstream.JetStream, cfg Config, log *slog.Logger) error {
-	list, consumers := cfg.assets(js), cfg.Consumers()
+	list, consumers := cfg.assets(js), cfg.consumers()
 	errs := make([]error, len(list))
 	var preparing sync.WaitGroup
 	for i, a := range list {
 		preparing.Go(func() {
-			if errs[i] = a.ensure(ctx, js, log); errs[i] == nil {
+			if errs[i] = a.ensure(ctx, js, cfg.alters(), log); errs[i] == nil {
 				errs[i] = ensureConsumers(ctx, js, a.name, consumers[a.name], log)
 			}
 		})
@@ -269,13 +303,19 @@ func sumUp(list []asset, errs []error) error {
 	return errors.Join(errs...)
 }
 
-func (a asset) ensure(ctx context.Context, js jetstream.JetStream, log *slog.Logger) error {
+func (a asset) ensure(ctx context.Context, js jetstream.JetStream, alters bool, log *slog.Logger) error {
 	// What matches is left alone: an update is not free, and the server is not at its best while several services update at once.
 	there, same, err := a.compare(ctx, js)
-	if same || err != nil {
+	switch {
+	case same || err != nil:
 		return err
+	case !there:
+		err = change(ctx, a.create)
+	case alters:
+		err = change(ctx, a.update)
+	default:
+		log.Info("topology differs from what is wanted here, until a session writer has changed it", slog.String("kind", a.kind), slog.String("name", a.name))
 	}
-	err = change(ctx, a.create)
 	if err != nil && !there { // another service may have been faster
 		there, same, _ = a.compare(ctx, js)
 	}

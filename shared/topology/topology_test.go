@@ -141,3 +141,36 @@ func TestLimitsFitTogether(t *testing.T) {
 		require.NotContains(t, s.Name, " ")
 	}
 }
+
+// what a service creates are streams, buckets and its own consumers; what is there is altered by the session writer alone.
+func TestWhatServicesCreateAndAlter(t *testing.T) {
+	t.Parallel()
+	js := connect(t, natstest.Start(t))
+	consumers := func() (names []string) {
+		for _, stream := range []string{subject.WorkStream, subject.FactsStream} {
+			s, err := js.Stream(t.Context(), stream)
+			require.NoError(t, err)
+			for name := range s.ConsumerNames(t.Context()).Name() {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
+	require.NoError(t, topology.Ensure(t.Context(), js, topology.Config{Service: "ingress"}, quiet))
+	require.Empty(t, consumers())
+	require.NoError(t, topology.Look(t.Context(), js, topology.Config{}), "streams and buckets are there")
+
+	age := func() time.Duration {
+		kv, err := js.KeyValue(t.Context(), subject.WebCacheBucket)
+		require.NoError(t, err)
+		status, err := kv.Status(t.Context())
+		require.NoError(t, err)
+		return status.TTL()
+	}
+	require.NoError(t, topology.Ensure(t.Context(), js, topology.Config{Service: topology.Enricher, WebCacheTTL: time.Hour}, quiet))
+	require.Equal(t, []string{topology.Enricher}, consumers())
+	require.Equal(t, 24*time.Hour, age())
+	require.NoError(t, topology.Ensure(t.Context(), js, topology.Config{Service: topology.SessionWriter, WebCacheTTL: time.Hour}, quiet))
+	require.ElementsMatch(t, []string{topology.Enricher, topology.Session, topology.SessionWriter}, consumers())
+	require.Equal(t, time.Hour, age())
+}

@@ -25,17 +25,17 @@ func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added
 
 // services gives the parts of the gateway in the order in which they start.
 func services(settings process.Settings, log *slog.Logger, onLost func(error)) (list []lifecycle.Named, units []*process.Unit) {
-	connect := bus.Config{
-		URL: settings.NATS.URL, Credentials: settings.NATS.Credentials, Topology: settings.Topology(), Logger: log, OnLost: onLost,
-	}
+	var embedded bus.InProcess
 	if settings.NATS.URL == "" {
 		server := broker.New(broker.Config{StoreDir: settings.NATS.StoreDir, Listen: settings.NATS.Listen}, log)
-		connect.InProcess = server
+		embedded = server
 		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
 	}
 	parts := process.Parts{Config: settings.Config, Again: settings.Again, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version())}
 	for _, s := range pipeline {
-		connect.Name, parts.ID = s.name, process.NewID(s.name)
+		connect := settings.Connection(s.name)
+		connect.InProcess, connect.Logger, connect.OnLost = embedded, log, onLost
+		parts.ID = process.NewID(s.name)
 		unit := process.NewUnit(connect, parts, s.build)
 		units = append(units, unit)
 		list = append(list, lifecycle.Named{Name: s.name, Service: unit})
