@@ -176,8 +176,8 @@ func (b *batch) addWeb(fact int, data []byte) {
 
 func (b *batch) addLog(fact int, data []byte) {
 	for line := range statements(data) {
-		var l contract.Log
-		if err := json.Unmarshal(line, &l); err != nil {
+		l, err := contract.ParseLog(line)
+		if err != nil {
 			b.poison = append(b.poison, poison{fact: fact, kind: kindLog, reason: "a line is not a log record"})
 			continue
 		}

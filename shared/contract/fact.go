@@ -1,7 +1,6 @@
 package contract
 
 import (
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -137,17 +136,6 @@ func LostCalls(deliveries []uint64) []Attempt {
 
 // ReasonWorkerDied is the reason of calls that were lost with their worker.
 const ReasonWorkerDied = "worker died"
-
-// Log is the fact of an event worth keeping in the database (R-336). It never holds prompts, answers or keys.
-type Log struct {
-	ID        string          `json:"id,omitempty"` // of the event: another one with this id is the same event; "" = its content says which it is
-	Level     string          `json:"level"`        // INFO | WARNING | ERROR
-	Category  string          `json:"category"`     // ROUTING | WEB_ENRICH | LLM_EXECUTION | AGENT_EXECUTION
-	Message   string          `json:"message"`
-	RequestID string          `json:"request_id,omitempty"`
-	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	At        time.Time       `json:"at"`
-}
 
 // ErrClientGone is why work on a request ends whose client has left (R-012).
 var ErrClientGone = errors.New("the client left")

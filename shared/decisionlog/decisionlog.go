@@ -3,14 +3,15 @@ package decisionlog
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"sync"
 	"time"
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
+	"hydrallm/shared/openai/rawjson"
 	"hydrallm/shared/subject"
 )
 
@@ -21,6 +22,12 @@ const (
 	queueSize  = 4096
 	stopLimit  = 10 * time.Second // for what is left at the stop
 	category   = "ROUTING"
+)
+
+// Bytes of what is written about a decision, usually.
+const (
+	usualLine     = 384
+	usualMetadata = 128
 )
 
 // Publisher stores a fact and returns when it is safe.
@@ -126,53 +133,53 @@ func (j *Log) write(batch []entry) error {
 	if err := j.ctx.Err(); err != nil {
 		return fmt.Errorf("writing the decision log: %w", err)
 	}
-	const usual = 384 // bytes of a line
-	lines := make([]byte, 0, usual*len(batch))
+	lines := make([]byte, 0, usualLine*len(batch))
 	for i := range batch {
-		line, err := batch[i].encode()
-		if err != nil {
-			return err
-		}
-		lines = append(append(lines, line...), '\n')
+		lines = append(batch[i].appendFact(lines), '\n')
 	}
 	return j.pub.PublishFact(j.ctx, subject.Log(category), "", lines) // it waits for a NATS that is away
 }
 
-// metadata is what a fact says beside its sentence (R-093).
-type metadata struct {
-	SessionID  string `json:"session_id,omitempty"`
-	Model      string `json:"model"`
-	Provider   string `json:"provider,omitempty"`
-	Agent      string `json:"agent,omitempty"`
-	Target     string `json:"target_model,omitempty"`
-	Reason     string `json:"reason"`
-	Configured bool   `json:"configured,omitempty"`
-	Strict     bool   `json:"strict,omitempty"`
-	Images     bool   `json:"images,omitempty"`
-	Search     bool   `json:"search,omitempty"`
-	Tokens     int64  `json:"tokens"`
-}
-
-// encode gives the fact of a decision. Its id is that of the request, so that the first decision about a request is kept, however often its
+// appendFact appends the fact of a decision. Its id is that of the request, so that the first decision about a request is kept, however often its
 // message was delivered.
-func (e *entry) encode() ([]byte, error) {
+func (e *entry) appendFact(dst []byte) []byte {
 	d := e.decision
 	d.Model = fault.Shown(d.Model)
 	model := fault.Shown(e.model)
-	meta, err := json.Marshal(metadata{
-		SessionID: fault.Shown(e.session), Model: model, Provider: d.Provider, Agent: d.Agent, Target: d.Model, Reason: d.Reason,
-		Configured: d.Configured, Strict: d.PinProvider, Images: d.Needs.Has(contract.FeatureImages), Search: d.Search, Tokens: d.Tokens,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding a routing fact: %w", err)
+	fact := contract.Log{
+		ID: e.rid + ".routing", Level: "INFO", Category: category, Message: sentence(model, &d), RequestID: e.rid, Metadata: e.metadata(model, &d), At: e.at,
 	}
-	data, err := json.Marshal(contract.Log{
-		ID: e.rid + ".routing", Level: "INFO", Category: category, Message: sentence(model, &d), RequestID: e.rid, Metadata: meta, At: e.at,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("encoding a routing fact: %w", err)
+	return fact.AppendJSON(dst)
+}
+
+// metadata is what a fact says beside its sentence (R-093). Every request has it, so that reflection would show.
+func (e *entry) metadata(model string, d *contract.Decision) []byte {
+	text := append(make([]byte, 0, usualMetadata), '{')
+	text = appendGiven(text, "session_id", fault.Shown(e.session))
+	text = rawjson.AppendString(append(text, `"model":`...), model)
+	text = append(text, ',')
+	text = appendGiven(text, "provider", d.Provider)
+	text = appendGiven(text, "agent", d.Agent)
+	text = appendGiven(text, "target_model", d.Model)
+	text = rawjson.AppendString(append(text, `"reason":`...), d.Reason)
+	for _, flag := range []struct {
+		name string
+		set  bool
+	}{{"configured", d.Configured}, {"strict", d.PinProvider}, {"images", d.Needs.Has(contract.FeatureImages)}, {"search", d.Search}} {
+		if flag.set {
+			text = append(append(append(text, `,"`...), flag.name...), `":true`...)
+		}
 	}
-	return data, nil
+	return append(strconv.AppendInt(append(text, `,"tokens":`...), d.Tokens, 10), '}')
+}
+
+// appendGiven appends a member, and what parts it from the next one, unless it is empty.
+func appendGiven(dst []byte, name, value string) []byte {
+	if value == "" {
+		return dst
+	}
+	dst = append(append(append(dst, '"'), name...), `":`...)
+	return append(rawjson.AppendString(dst, value), ',')
 }
 
 // sentence tells a decision to people.
@@ -184,7 +191,7 @@ func sentence(model string, d *contract.Decision) string {
 	case d.Model != "":
 		target += "/" + d.Model
 	}
-	return fmt.Sprintf("%s goes to %s: %s, about %d tokens", named(model), target, contract.ShowReason(d.Reason), d.Tokens)
+	return named(model) + " goes to " + target + ": " + contract.ShowReason(d.Reason) + ", about " + strconv.FormatInt(d.Tokens, 10) + " tokens"
 }
 
 func named(model string) string {

@@ -14,12 +14,12 @@ import (
 	"hydrallm/shared/query"
 )
 
-const (
-	insertAttempts = `INSERT INTO attempts (request_id, delivery, ordinal, principal, endpoint, model, provider, upstream, upstream_model, key_index,
-		outcome, reason, status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos, latency_ms, lost_after, created_at) VALUES `
-	attemptColumns = 21
-	// attemptConflict does what attemptRow.merge does.
-	attemptConflict = ` ON CONFLICT (request_id, delivery, ordinal) DO UPDATE SET
+var insertAttempts = &insert{
+	into: `INSERT INTO attempts (request_id, delivery, ordinal, principal, endpoint, model, provider, upstream, upstream_model, key_index,
+		outcome, reason, status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos, latency_ms, lost_after, created_at) VALUES `,
+	columns: 21,
+	// It does what attemptRow.merge does.
+	then: ` ON CONFLICT (request_id, delivery, ordinal) DO UPDATE SET
 		provider = COALESCE(NULLIF(excluded.provider, ''), attempts.provider),
 		upstream = COALESCE(NULLIF(excluded.upstream, ''), attempts.upstream),
 		upstream_model = COALESCE(NULLIF(excluded.upstream_model, ''), attempts.upstream_model),
@@ -30,8 +30,8 @@ const (
 		cost_nanos = excluded.cost_nanos, latency_ms = excluded.latency_ms, lost_after = NULL
 		WHERE attempts.outcome = 'begun' AND excluded.outcome <> 'begun'
 			OR attempts.outcome = 'lost' AND (excluded.outcome NOT IN ('begun', 'lost') OR attempts.upstream = '' AND excluded.upstream <> '')
-		RETURNING request_id, delivery, ordinal`
-)
+		RETURNING request_id, delivery, ordinal`,
+}
 
 const (
 	maxAttempts = 64                // calls that are kept of one fact
@@ -134,17 +134,16 @@ func newAttemptRow(u *contract.RequestRecord, i int, now time.Time) attemptRow {
 }
 
 // recordAttempts stores calls, and adds to the sums what is new of those that have ended.
-func recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptRow, sums usageSums) error {
-	args := make([]any, 0, len(rows)*attemptColumns)
+func (s *Store) recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptRow, sums usageSums) error {
+	args := make([]any, 0, len(rows)*insertAttempts.columns)
 	for i := range rows {
 		r := &rows[i]
 		args = append(args, r.id.RequestID, r.id.Delivery, r.id.Ordinal, r.principal, r.endpoint, r.asked, r.Provider, r.Upstream, r.Model,
 			min(int64(r.KeyIndex), maxIndex), string(r.Outcome), r.Reason, min(int64(r.Status), maxIndex), r.Prompt, r.Completion, r.Total, r.Cached,
-			r.CostNanos, r.DurationMS, r.lostAfter, r.at)
+			optional(r.CostNanos), r.DurationMS, optional(r.lostAfter), r.at.text())
 	}
-	var changed []attemptID
-	statement := tx.Rebind(insertAttempts + placeholders(len(rows), attemptColumns) + attemptConflict)
-	if err := tx.SelectContext(ctx, &changed, statement, args...); err != nil {
+	changed, err := insertReturning[attemptID](ctx, s, tx, insertAttempts, args)
+	if err != nil {
 		return fmt.Errorf("storing upstream calls: %w", err)
 	}
 	for _, id := range changed {

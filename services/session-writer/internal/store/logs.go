@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -17,11 +16,11 @@ import (
 	"hydrallm/shared/query"
 )
 
-const (
-	insertLogs  = `INSERT INTO system_logs (digest, level, category, message, request_id, metadata, created_at) VALUES `
-	logColumns  = 7
-	logConflict = ` ON CONFLICT (digest) DO NOTHING`
-)
+var insertLogs = &insert{
+	into:    `INSERT INTO system_logs (digest, level, category, message, request_id, metadata, created_at) VALUES `,
+	columns: 7,
+	then:    ` ON CONFLICT (digest) DO NOTHING`,
+}
 
 // RecordLogs stores events in one transaction and returns how many were new. An event with the id of a stored one, or without an id and equal
 // to it in every field, time included, is the same fact again. An event without a message makes it fail with ErrRejected; then nothing is stored.
@@ -29,16 +28,13 @@ func (s *Store) RecordLogs(ctx context.Context, logs []contract.Log) (stored int
 	if len(logs) == 0 {
 		return 0, nil
 	}
+	if err := s.prepare(ctx, insertLogs); err != nil {
+		return 0, fmt.Errorf("recording logs: %w", err)
+	}
 	now := time.Now()
-	err = s.inTx(ctx, func(tx *sqlx.Tx) error {
-		for chunk := range slices.Chunk(logs, rowsPerStatement) {
-			n, err := insertLogRows(ctx, tx, chunk, now)
-			if err != nil {
-				return err
-			}
-			stored += n
-		}
-		return nil
+	err = s.inTx(ctx, func(tx *sqlx.Tx) (err error) {
+		stored, err = s.insertLogRows(ctx, tx, logs, now)
+		return err
 	})
 	if err != nil {
 		return 0, fmt.Errorf("recording logs: %w", rejection(err))
@@ -46,26 +42,34 @@ func (s *Store) RecordLogs(ctx context.Context, logs []contract.Log) (stored int
 	return stored, nil
 }
 
-func insertLogRows(ctx context.Context, tx *sqlx.Tx, logs []contract.Log, now time.Time) (int, error) {
-	args := make([]any, 0, len(logs)*logColumns)
+func (s *Store) insertLogRows(ctx context.Context, tx *sqlx.Tx, logs []contract.Log, now time.Time) (stored int, err error) {
+	args := make([]any, 0, len(logs)*insertLogs.columns)
 	for i := range logs {
 		l := &logs[i]
 		args = append(args, digest(l), clip(l.Level, maxName), clip(l.Category, maxName), clip(l.Message, maxMessage), clip(l.RequestID, maxName),
-			metadata(l.Metadata), plausible(l.At, now))
+			metadata(l.Metadata), plausible(l.At, now).text())
 	}
-	res, err := tx.ExecContext(ctx, tx.Rebind(insertLogs+placeholders(len(logs), logColumns)+logConflict), args...)
+	err = s.insertAll(ctx, tx, insertLogs, args, func(r runner, args []any) error {
+		res, err := r.ExecContext(ctx, args...)
+		if err != nil {
+			return err
+		}
+		n, err := res.RowsAffected()
+		stored += int(n)
+		return err
+	})
 	if err != nil {
 		return 0, fmt.Errorf("inserting events: %w", err)
 	}
-	n, err := res.RowsAffected()
-	if err != nil {
-		return 0, fmt.Errorf("counting events: %w", err)
-	}
-	return int(n), nil
+	return stored, nil
 }
 
-// digest identifies a fact by its id, or by its content: each field with its length before it.
+// digest identifies a fact by its id, or by its content: each field with its length before it. An id that sorts by time, as those of requests do, keeps
+// its order, so that the entries of an index that belong together stand together. No other digest has a colon.
 func digest(l *contract.Log) string {
+	if l.ID != "" && len(l.ID) <= maxPlainID && !strings.ContainsFunc(l.ID, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "id:" + l.ID
+	}
 	h := sha256.New()
 	if l.ID != "" {
 		h.Write([]byte("id:" + l.ID)) // no content begins so: its first byte is the length of a level
@@ -78,6 +82,9 @@ func digest(l *contract.Log) string {
 	h.Write(binary.AppendVarint(nil, l.At.UnixNano()))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
+
+// maxPlainID bounds an id that stands in a digest as it is.
+const maxPlainID = 64
 
 // metadata gives the JSON to store, or nil. A document that is too long is replaced, since a part of it would not be JSON.
 func metadata(raw json.RawMessage) any {

@@ -32,7 +32,7 @@ func newSQLite(path string) (_ *Store, err error) {
 		return nil, fmt.Errorf("finding the file of the database: %w", err)
 	}
 	sqlx.BindDriver(sqliteDriver, sqlx.QUESTION)
-	s := &Store{ids: newIDs(), ready: new(atomic.Bool), lock: &sqliteLock{path: path + "-lock"}}
+	s := &Store{ids: newIDs(), ready: new(atomic.Bool), lock: &sqliteLock{path: path + "-lock"}, prepared: new(prepared)}
 	// Transactions of the writer take the write lock when they begin: one that reads first and then writes would fail at once when
 	// another process has written in between, without any wait (SES-05).
 	writer, err := sqliteConnector(path, busyMS, url.Values{

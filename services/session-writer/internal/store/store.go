@@ -22,6 +22,8 @@ type Store struct {
 	project string       // of new sessions
 	ready   *atomic.Bool // the gate of all connections
 
+	prepared *prepared // nil on PostgreSQL
+
 	migrate func(ctx context.Context) error
 	lock    *sqliteLock // nil on PostgreSQL
 }

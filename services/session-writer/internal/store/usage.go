@@ -12,15 +12,12 @@ import (
 	"hydrallm/shared/contract"
 )
 
-const (
-	insertUsage = `INSERT INTO usage_metrics (request_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream,
-		status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, created_at) VALUES `
-	usageColumns  = 18
-	usageConflict = ` ON CONFLICT (request_id) DO NOTHING RETURNING request_id`
-)
-
-// rowsPerStatement keeps the parameters of a statement below the limits of both databases (32766 and 65535).
-const rowsPerStatement = 500
+var insertUsage = &insert{
+	into: `INSERT INTO usage_metrics (request_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream,
+		status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, created_at) VALUES `,
+	columns: 18,
+	then:    ` ON CONFLICT (request_id) DO NOTHING RETURNING request_id`,
+}
 
 // RecordUsage stores what facts tell of requests and of their upstream calls, and adds it to the daily sums (R-340, R-550), in one transaction. Facts
 // may come twice and in any order: each request, and the end of each call, counts once. It returns how many of them were no repetition of a
@@ -34,23 +31,22 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord)
 	if len(rows)+len(calls) == 0 {
 		return len(usage), nil
 	}
+	if err := s.prepare(ctx, insertAttempts, insertUsage); err != nil {
+		return 0, fmt.Errorf("recording usage: %w", err)
+	}
 	fresh := 0
 	err = s.inTx(ctx, func(tx *sqlx.Tx) error {
 		sums := usageSums{daySums{}, clientSums{}}
-		for chunk := range slices.Chunk(calls, rowsPerStatement) {
-			if err := recordAttempts(ctx, tx, chunk, sums); err != nil {
-				return err
-			}
+		if err := s.recordAttempts(ctx, tx, calls, sums); err != nil {
+			return err
 		}
-		for chunk := range slices.Chunk(rows, rowsPerStatement) {
-			inserted, err := insertUsageRows(ctx, tx, chunk)
-			if err != nil {
-				return err
-			}
-			fresh += len(inserted)
-			for i := range inserted {
-				sums.addRequest(&inserted[i])
-			}
+		inserted, err := s.insertUsageRows(ctx, tx, rows)
+		if err != nil {
+			return err
+		}
+		fresh = len(inserted)
+		for i := range inserted {
+			sums.addRequest(&inserted[i])
 		}
 		if err := loseAttempts(ctx, tx, rows); err != nil {
 			return err
@@ -123,16 +119,15 @@ func newUsageRow(u contract.RequestRecord, now time.Time) usageRow {
 }
 
 // insertUsageRows gives the rows that were not there before.
-func insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow) ([]usageRow, error) {
-	args := make([]any, 0, len(rows)*usageColumns)
+func (s *Store) insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow) ([]usageRow, error) {
+	args := make([]any, 0, len(rows)*insertUsage.columns)
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, r.RequestID, r.SessionID, r.Principal, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, r.KeyIndex, r.Stream,
-			r.Status, r.RoutingReason, r.Prompt, r.Completion, r.Total, r.LatencyMS, r.FirstTokenMS, r.at)
+		args = append(args, r.RequestID, r.SessionID, r.Principal, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, int64(r.KeyIndex), r.Stream,
+			r.Status, r.RoutingReason, r.Prompt, r.Completion, r.Total, r.LatencyMS, r.FirstTokenMS, r.at.text())
 	}
-	var ids []string
-	statement := tx.Rebind(insertUsage + placeholders(len(rows), usageColumns) + usageConflict)
-	if err := tx.SelectContext(ctx, &ids, statement, args...); err != nil {
+	ids, err := insertReturning[string](ctx, s, tx, insertUsage, args)
+	if err != nil {
 		return nil, fmt.Errorf("inserting requests: %w", err)
 	}
 	if len(ids) == len(rows) {
@@ -146,10 +141,4 @@ func insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow) ([]usage
 		}
 	}
 	return fresh, nil
-}
-
-// placeholders gives "(?,?),(?,?)" for two rows of two columns.
-func placeholders(rows, columns int) string {
-	row := "(" + strings.Repeat("?,", columns-1) + "?),"
-	return strings.TrimSuffix(strings.Repeat(row, rows), ",")
 }

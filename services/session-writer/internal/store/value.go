@@ -15,7 +15,18 @@ const dayLayout = "2006-01-02"
 type Time struct{ time.Time }
 
 // Value implements driver.Valuer.
-func (t Time) Value() (driver.Value, error) { return query.Time(t).String(), nil }
+func (t Time) Value() (driver.Value, error) { return t.text(), nil }
+
+// text is Value for where many rows are written: drivers need reflection to find a Valuer.
+func (t Time) text() string { return query.Time(t).String() }
+
+// optional gives what v points to, or NULL.
+func optional[T any](v *T) any {
+	if v == nil {
+		return nil
+	}
+	return *v
+}
 
 // plausible gives at, or now when no clock can have said at: clocks of other machines may be wrong, and rows are pruned by age.
 func plausible(at, now time.Time) Time {
