@@ -41,6 +41,7 @@ type Config struct {
 // Client makes calls. It is safe for concurrent use and keeps connections open between calls.
 type Client struct {
 	transport *http.Transport
+	plain     *plain
 	userAgent string
 }
 
@@ -51,7 +52,7 @@ func New(cfg Config) *Client {
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: dialTimeout, KeepAlive: keepAliveInterval}).DialContext
 	}
-	return &Client{userAgent: cfg.UserAgent, transport: &http.Transport{
+	return &Client{userAgent: cfg.UserAgent, plain: &plain{dial: dial, idle: map[string][]*plainConn{}}, transport: &http.Transport{
 		DialContext: dial, TLSHandshakeTimeout: tlsTimeout, ForceAttemptHTTP2: true,
 		MaxIdleConnsPerHost: idleConnsPerHost, IdleConnTimeout: idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes, DisableCompression: true,
@@ -61,7 +62,10 @@ func New(cfg Config) *Client {
 }
 
 // Close ends idle connections.
-func (c *Client) Close() { c.transport.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.transport.CloseIdleConnections()
+	c.plain.close()
+}
 
 // Call is one request to an upstream.
 type Call struct {
@@ -133,7 +137,7 @@ func (c *Client) send(ctx context.Context, cancel context.CancelCauseFunc, call 
 			return nil, fmt.Errorf("building the upstream request: %w", err)
 		}
 		req.Header = call.Header
-		resp, err := c.transport.RoundTrip(req)
+		resp, err := c.roundTrip(req)
 		switch {
 		case err == nil:
 			return resp, nil
@@ -141,6 +145,13 @@ func (c *Client) send(ctx context.Context, cancel context.CancelCauseFunc, call 
 			return nil, withCause(ctx, err)
 		}
 	}
+}
+
+func (c *Client) roundTrip(req *http.Request) (*http.Response, error) {
+	if c.plain.takes(req.URL) {
+		return c.plain.roundTrip(req)
+	}
+	return c.transport.RoundTrip(req)
 }
 
 // withCause replaces the bare "context canceled" of a call that was ended on purpose.

@@ -240,8 +240,8 @@ func TestStaleConnection(t *testing.T) {
 	}))
 	t.Cleanup(s.Close)
 	var last *watched
-	c := upstream.New(upstream.Config{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+	c := upstream.New(upstream.Config{Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, s.Listener.Addr().String())
 		last = &watched{Conn: conn, closed: make(chan struct{})}
 		return last, err
 	}})
@@ -255,7 +255,7 @@ func TestStaleConnection(t *testing.T) {
 		}
 	}})
 	for range 3 {
-		resp, err := c.Do(ctx, call(s.URL))
+		resp, err := c.Do(ctx, call("http://bücher.test/v1")) // whose calls net/http makes
 		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
