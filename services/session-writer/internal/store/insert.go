@@ -61,7 +61,7 @@ func (s *Store) prepare(ctx context.Context, inserts ...*insert) error {
 
 func prepareAll(ctx context.Context, db *sqlx.DB, i *insert) (statements []*sqlx.Stmt, err error) {
 	for _, rows := range preparedRows {
-		stmt, err := db.PreparexContext(ctx, i.text(rows))
+		stmt, err := db.PreparexContext(ctx, i.text(rows)) //nolint:sqlclosecheck // the store keeps it until the database is closed
 		if err != nil {
 			closeAll(statements)
 			return nil, fmt.Errorf("preparing a statement: %w", err)
