@@ -87,6 +87,10 @@ bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s)
 fuzz: ## run every fuzz target for FUZZTIME each, or those that fit into FUZZTOTAL seconds
 	@deploy/fuzz.sh $(FUZZTIME) $(FUZZTOTAL)
 
+.PHONY: chaos
+chaos: ## kill, pause and cut off the processes of a distributed gateway under load (CHAOS_SEED=n CHAOS_ROUNDS=1 CHAOS_ONLY="dispatcher killed")
+	go test -tags e2e -count 1 -v -timeout 2h -run '^TestChaos$$' ./services/hydrallm/e2e/chaos
+
 .PHONY: e2e
-e2e: ## run real clients against the gateway, build the images, run the compose set and talk to it
+e2e: ## run real clients against the gateway, a short form of chaos, build the images, run the compose set and talk to it
 	@services/hydrallm/e2e/run.sh

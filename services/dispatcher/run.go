@@ -85,7 +85,7 @@ func (r *run) share(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID, Lost: d.bus.Interrupted}, d.log)
+		r.shared = slot.NewShared(ctx, store{slots}, slot.Config{Owner: d.cfg.ID, Patience: d.cfg.Gateway.Server.QueueTimeout, Lost: d.bus.Interrupted}, d.log)
 		r.slots, exec.Dialogues = r.shared, sessionheader.NewShared(store{dialogues}, d.log)
 	}
 	exec.Slots = r.slots

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs the end-to-end tests: real clients, which npm and pip install once, the web interface before axe, and the compose set on the Docker engine of this machine. What is not there
+# Runs the end-to-end tests: real clients, which npm and pip install once, the web interface before axe, workers that are killed under
+# load, and the compose set on the Docker engine of this machine. What is not there
 # is skipped, or fails when HYDRALLM_REQUIRE_SERVICES=1.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
 go test -tags e2e -count 1 -v -timeout 30m ./services/hydrallm/e2e/clients
 go test -tags e2e -count 1 -v -timeout 30m -run '^TestAxe' ./services/hydrallm/e2e/webui
+go test -tags e2e -count 1 -v -timeout 15m -run '^TestChaos$' -short ./services/hydrallm/e2e/chaos
 
 if ! docker info >/dev/null 2>&1; then
 	if [ "${HYDRALLM_REQUIRE_SERVICES:-}" = 1 ]; then

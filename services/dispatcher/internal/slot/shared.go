@@ -26,6 +26,8 @@ const (
 
 	storeTimeout = 2 * time.Second // of one operation on the store
 
+	askAgain = 250 * time.Millisecond // after which a store that did not answer is asked again
+
 	// rewriteTime is how long nothing is granted after the store may have lost its values, so that every dispatcher has written its own again.
 	rewriteTime = 2 * time.Second
 )
@@ -34,6 +36,9 @@ const (
 type Config struct {
 	Owner string        // name of this process, unique among all that live
 	TTL   time.Duration // 0 = DefaultTTL; the same for all dispatchers
+
+	// Patience is how long an acquisition waits for a store that does not answer; 0: it does not wait.
+	Patience time.Duration
 
 	// Lost gives a channel that is closed when the store next may have lost its values, as after an outage; nil: it never does.
 	Lost func() <-chan struct{}
@@ -46,6 +51,8 @@ type Shared struct {
 	owner string
 	ttl   time.Duration
 	log   *slog.Logger
+
+	patience time.Duration
 
 	unlimited Local
 	work      chan *pool    // pools that want a worker
@@ -63,7 +70,7 @@ type Shared struct {
 func NewShared(ctx context.Context, kv KV, cfg Config, log *slog.Logger) *Shared {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Shared{
-		kv: kv, owner: cfg.Owner, ttl: cfg.TTL, log: log,
+		kv: kv, owner: cfg.Owner, ttl: cfg.TTL, log: log, patience: cfg.Patience,
 		work: make(chan *pool), cancel: cancel, done: make(chan struct{}), pools: map[string]*pool{},
 	}
 	if s.ttl == 0 {
@@ -77,8 +84,26 @@ func NewShared(ctx context.Context, kv KV, cfg Config, log *slog.Logger) *Shared
 	return s
 }
 
-// Acquire implements Acquirer. The error is ErrBusy, ErrClosed, the end of ctx, or what kept the store from answering.
+// Acquire implements Acquirer. The error is ErrBusy, ErrClosed, the end of ctx, or what kept the store from answering for so long: a store that is away for a
+// moment says nothing about what is free, so that nobody is refused for it.
 func (s *Shared) Acquire(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
+	var end time.Time
+	for {
+		lease, i, err := s.first(ctx, candidates, skip)
+		if err == nil || errors.Is(err, ErrBusy) || errors.Is(err, ErrClosed) || ctx.Err() != nil {
+			return lease, i, err
+		}
+		if end.IsZero() {
+			end = time.Now().Add(s.patience)
+		}
+		if !time.Now().Before(end) || sleep(ctx, askAgain) != nil {
+			return nil, -1, err
+		}
+	}
+}
+
+// first takes a slot of the first candidate that has one.
+func (s *Shared) first(ctx context.Context, candidates []Candidate, skip func(index int) bool) (*Lease, int, error) {
 	result := ErrBusy
 	for i, c := range candidates {
 		if skip != nil && skip(i) {

@@ -229,6 +229,44 @@ func TestStoreOutOfReach(t *testing.T) {
 	})
 }
 
+// a store that is away for a moment has nobody refused; what may be had without it, or is busy, is not waited for.
+func TestStoreIsAwaited(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const patience = 30 * time.Second
+		var m slottest.Memory
+		kv := &slottest.Cuttable{KV: m.Client(0)}
+		s := slot.NewShared(t.Context(), kv, slot.Config{Owner: "first", Patience: patience}, slog.New(slog.DiscardHandler))
+		kv.Cut(true)
+		asked := make(chan error, 1)
+		go func() {
+			_, _, err := s.Acquire(t.Context(), one, nil)
+			asked <- err
+		}()
+		began := time.Now()
+		pass(patience / 2)
+		kv.Cut(false)
+		require.NoError(t, <-asked)
+		require.Less(t, time.Since(began), patience/2+time.Second)
+		_, _, err := s.Acquire(t.Context(), one, nil)
+		require.ErrorIs(t, err, slot.ErrBusy)
+
+		kv.Cut(true)
+		began = time.Now()
+		lease, index, err := s.Acquire(t.Context(), append(one[:1:1], slot.Candidate{ID: "b"}), nil)
+		require.NoError(t, err)
+		require.Equal(t, 1, index)
+		require.Zero(t, time.Since(began))
+		lease.Release()
+		_, _, err = s.Acquire(t.Context(), one, nil)
+		require.ErrorIs(t, err, slottest.ErrCut)
+		require.NotErrorIs(t, err, slot.ErrBusy)
+		require.InDelta(t, patience.Seconds(), time.Since(began).Seconds(), 1)
+		kv.Cut(false)
+		stop(t, s)
+	})
+}
+
 // pools that are idle are forgotten by the heartbeat when there are many, and come back as they were.
 func TestIdlePoolsAreForgotten(t *testing.T) {
 	t.Parallel()
