@@ -34,7 +34,7 @@ const DefaultMaxEvent = 32 << 20
 var ErrEventTooLarge = errors.New("event of the stream is too large")
 
 const (
-	firstBuffer = 8 << 10
+	firstBuffer = 4 << 10
 	keepBuffer  = 256 << 10 // larger buffers are given up by Reset
 )
 

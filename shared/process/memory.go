@@ -16,12 +16,13 @@ import (
 	"hydrallm/shared/telemetry"
 )
 
-// How the heap may grow before it is collected, in percent of what is in use. A gateway keeps little and allocates much: with Go's 100 a tenth
-// of its CPU goes into collecting a few megabytes. When it keeps much, as for many clients that read slowly, a percentage of it is a lot.
+// How the heap may grow before it is collected, in percent of what is in use. A gateway keeps little and allocates much: with Go's 100 much of its CPU
+// goes into collecting a few megabytes. When it keeps much, as for many clients that read slowly, a percentage of it is a lot. Twice the headroom takes
+// 35 MB more under load and some 5 % less CPU for a small request; half of it the reverse.
 const (
-	maxGrowth = 300
+	maxGrowth = 200
 	minGrowth = 50
-	headroom  = 64 << 20 // bytes of growth between the two
+	headroom  = 32 << 20 // bytes of growth between the two
 )
 
 // When memory that a burst has left goes back to the system.

@@ -17,7 +17,7 @@ import (
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
-	tests := map[uint64]int{0: maxGrowth, 5 * mb: maxGrowth, 32 * mb: 200, 64 * mb: 100, 128 * mb: minGrowth, 1 << 40: minGrowth, math.MaxUint64: minGrowth}
+	tests := map[uint64]int{0: maxGrowth, 5 * mb: maxGrowth, 16 * mb: 200, 32 * mb: 100, 64 * mb: minGrowth, 1 << 40: minGrowth, math.MaxUint64: minGrowth}
 	for live, want := range tests {
 		require.Equal(t, want, growth(live), live)
 	}
@@ -33,9 +33,9 @@ func TestKeeper(t *testing.T) {
 		growth      []int
 		releases    int // in a minute
 	}{
-		"idle and small":       {5 * mb, 7 * mb, 0, []int{300}, 0},
-		"idle after a burst":   {5 * mb, 60 * mb, mb / 10, []int{300}, 6},
-		"busy":                 {5 * mb, 60 * mb, 100 * mb, []int{300}, 0},
+		"idle and small":       {5 * mb, 7 * mb, 0, []int{200}, 0},
+		"idle after a burst":   {5 * mb, 60 * mb, mb / 10, []int{200}, 6},
+		"busy":                 {5 * mb, 60 * mb, 100 * mb, []int{200}, 0},
 		"full of slow readers": {200 * mb, 100 * mb, mb / 10, []int{50}, 6},
 	}
 	for name, tt := range tests {

@@ -23,7 +23,9 @@ const (
 	idleConnTimeout   = 90 * time.Second
 	idleConnsPerHost  = 512
 	maxHeaderBytes    = 256 << 10
-	connBufferBytes   = 16 << 10
+	readBufferBytes   = 8 << 10   // of each connection, as is the next: hundreds of streams have one each
+	writeBufferBytes  = 4 << 10   // a body that is larger passes it by
+	drainBytes        = 16 << 10  // of the rest of an answer that are read for the sake of the connection
 	streamBufferBytes = 512 << 10 // of an answer over HTTP/2 whose reader is slow; net/http would keep 4 MiB
 	keepAliveInterval = 30 * time.Second
 )
@@ -56,7 +58,7 @@ func New(cfg Config) *Client {
 		DialContext: dial, TLSHandshakeTimeout: tlsTimeout, ForceAttemptHTTP2: true,
 		MaxIdleConnsPerHost: idleConnsPerHost, IdleConnTimeout: idleConnTimeout,
 		MaxResponseHeaderBytes: maxHeaderBytes, DisableCompression: true,
-		ReadBufferSize: connBufferBytes, WriteBufferSize: connBufferBytes,
+		ReadBufferSize: readBufferBytes, WriteBufferSize: writeBufferBytes,
 		HTTP2: &http.HTTP2Config{MaxReceiveBufferPerStream: streamBufferBytes},
 	}}
 }
@@ -187,7 +189,7 @@ func (r *Response) Close() {
 // Drain reads the rest of a finished answer for at most limit, so that the connection can be reused, and closes the response.
 func (r *Response) Drain(limit time.Duration) {
 	stop := time.AfterFunc(limit, func() { r.cancel(context.Canceled) })
-	_, _ = io.CopyN(io.Discard, r.Body, connBufferBytes)
+	_, _ = io.CopyN(io.Discard, r.Body, drainBytes)
 	stop.Stop()
 	r.Close()
 }

@@ -162,8 +162,8 @@ type plainConn struct {
 }
 
 var (
-	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, connBufferBytes) }}
-	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, connBufferBytes) }}
+	readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, readBufferBytes) }}
+	writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, inlineBody) }}
 )
 
 // Read is that of the connection, with a limit for what comes before the body.

@@ -108,8 +108,8 @@ func New(cfg Config) *API {
 
 // Limits of the server.
 const (
-	readBuffer  = 32 << 10 // also the limit of request line and headers
-	writeBuffer = 16 << 10
+	readBuffer  = 16 << 10         // of each connection; also the limit of request line and headers
+	writeBuffer = 8 << 10          // of each connection; what is larger passes it by
 	headerTime  = 15 * time.Second // for the headers and the first part of a body, from the first byte
 	idleTime    = 2 * time.Minute  // between two requests
 	writePause  = time.Minute      // a client that takes nothing for so long is dropped
