@@ -185,16 +185,16 @@ func (r *run) refused(ctx context.Context, w *bus.Work) {
 	if len(w.Lost) == 0 || w.Request.Decision == nil {
 		return
 	}
-	if err := r.usage.Record(ctx, lost(w)); err != nil {
+	if err := r.usage.Record(ctx, lost(ctx, w)); err != nil {
 		r.d.log.WarnContext(ctx, "recording a lost request", slog.String("rid", w.Request.ID), slog.Any("error", err))
 	}
 }
 
 // lost is the ledger entry of a request whose worker died and which nobody will finish. If its worker had recorded it before it died,
 // the entry of the same id is already there and this one is ignored.
-func lost(w *bus.Work) contract.RequestRecord {
+func lost(ctx context.Context, w *bus.Work) contract.RequestRecord {
 	return contract.RequestRecord{
-		RequestID: w.Request.ID, SessionID: w.Request.SessionID, Principal: w.Request.Principal, Endpoint: w.Request.Endpoint(), Model: w.Request.Model,
+		RequestID: w.Request.ID, TraceID: telemetry.TraceID(ctx), SessionID: w.Request.SessionID, Principal: w.Request.Principal, Endpoint: w.Request.Endpoint(), Model: w.Request.Model,
 		Stream: w.Request.Stream, Status: "error: SERVICE_UNAVAILABLE", RoutingReason: w.Request.Decision.Reason,
 		LatencyMS: time.Since(w.Request.ReceivedAt).Milliseconds(), Attempts: contract.LostCalls(w.Lost), At: time.Now().UTC(),
 	}

@@ -35,6 +35,7 @@ func EndpointOf(o Operation, s Surface) Endpoint {
 // who answered (R-033, R-340). Facts of one delivery repeat the calls of the earlier ones, so that the last one is enough.
 type RequestRecord struct {
 	RequestID     string    `json:"request_id"`
+	TraceID       string    `json:"trace_id,omitempty"` // "" = it is in no trace (R-810)
 	SessionID     string    `json:"session_id,omitempty"`
 	Principal     string    `json:"principal,omitempty"` // who pays (R-405)
 	Endpoint      Endpoint  `json:"endpoint"`
@@ -60,23 +61,24 @@ func (u *RequestRecord) Over() bool { return u.Status != "" }
 
 // Attempt is one upstream call of a request (R-550). Request, delivery and ordinal name it.
 type Attempt struct {
-	Delivery   uint64    `json:"delivery,omitempty"` // of the request, at which it was made
-	Ordinal    int       `json:"ordinal,omitempty"`  // among the calls of the delivery, from 1; 0 in facts of versions that did not count
-	Upstream   string    `json:"upstream"`
-	Provider   string    `json:"provider"`
-	Model      string    `json:"model,omitempty"` // as the provider calls it
-	KeyIndex   int       `json:"key_index,omitempty"`
-	Outcome    Outcome   `json:"outcome"`
-	Reason     string    `json:"reason,omitempty"` // class of the failure, safe to show
-	Status     int       `json:"status,omitempty"` // HTTP status of the upstream, 0 without one
-	DurationMS int64     `json:"duration_ms"`
-	Prompt     int64     `json:"prompt_tokens,omitempty"` // as the provider counts, like the other tokens; 0 = not known
-	Completion int64     `json:"completion_tokens,omitempty"`
-	Total      int64     `json:"total_tokens,omitempty"`
-	Cached     int64     `json:"cached_tokens,omitempty"` // of the prompt, that the provider had in its cache
-	CostNanos  *int64    `json:"cost_nanos,omitempty"`    // billionths of the unit of the price; nil = no price or no tokens are known
-	At         time.Time `json:"at,omitzero"`             // when it began
-	Until      time.Time `json:"until,omitzero"`          // of one that has begun: without an end by then it is lost
+	Delivery   uint64      `json:"delivery,omitempty"` // of the request, at which it was made
+	Ordinal    int         `json:"ordinal,omitempty"`  // among the calls of the delivery, from 1; 0 in facts of versions that did not count
+	Upstream   string      `json:"upstream"`
+	Provider   string      `json:"provider"`
+	Model      string      `json:"model,omitempty"` // as the provider calls it
+	KeyIndex   int         `json:"key_index,omitempty"`
+	Outcome    Outcome     `json:"outcome"`
+	Reason     string      `json:"reason,omitempty"` // class of the failure, safe to show
+	Status     int         `json:"status,omitempty"` // HTTP status of the upstream, 0 without one
+	DurationMS int64       `json:"duration_ms"`
+	Prompt     int64       `json:"prompt_tokens,omitempty"` // as the provider counts, like the other tokens; 0 = not known
+	Completion int64       `json:"completion_tokens,omitempty"`
+	Total      int64       `json:"total_tokens,omitempty"`
+	Cached     int64       `json:"cached_tokens,omitempty"` // of the prompt, that the provider had in its cache
+	CostNanos  *int64      `json:"cost_nanos,omitempty"`    // billionths of the unit of the price; nil = no price or no tokens are known
+	Headers    [][2]string `json:"headers,omitempty"`       // of the answer, those that help to find out what happened, without secrets (R-811)
+	At         time.Time   `json:"at,omitzero"`             // when it began
+	Until      time.Time   `json:"until,omitzero"`          // of one that has begun: without an end by then it is lost
 }
 
 // Outcome is what became of an upstream call.

@@ -12,6 +12,7 @@ import (
 // AppendJSON appends the fact as encoding/json would write it. Every request has one, so that reflection would show.
 func (u *RequestRecord) AppendJSON(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"request_id":`...), u.RequestID)
+	dst = appendText(dst, "trace_id", u.TraceID)
 	dst = appendText(dst, "session_id", u.SessionID)
 	dst = appendText(dst, "principal", u.Principal)
 	dst = rawjson.AppendString(append(dst, `,"endpoint":`...), string(u.Endpoint))
@@ -66,9 +67,25 @@ func (a *Attempt) appendJSON(dst []byte) []byte {
 	if a.CostNanos != nil {
 		dst = strconv.AppendInt(append(dst, `,"cost_nanos":`...), *a.CostNanos, 10)
 	}
+	if len(a.Headers) > 0 {
+		dst = AppendHeaders(append(dst, `,"headers":`...), a.Headers)
+	}
 	dst = appendInstant(dst, `,"at":"`, a.At)
 	dst = appendInstant(dst, `,"until":"`, a.Until)
 	return append(dst, '}')
+}
+
+// AppendHeaders appends headers as a JSON array of pairs.
+func AppendHeaders(dst []byte, headers [][2]string) []byte {
+	dst = append(dst, '[')
+	for i := range headers {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = rawjson.AppendString(append(dst, '['), headers[i][0])
+		dst = append(rawjson.AppendString(append(dst, ','), headers[i][1]), ']')
+	}
+	return append(dst, ']')
 }
 
 // appendCount appends a member with its name unless n is 0.
@@ -112,6 +129,8 @@ func (u *RequestRecord) read(name string, value []byte) bool {
 	switch name {
 	case "request_id":
 		return readText(&u.RequestID, value)
+	case "trace_id":
+		return readText(&u.TraceID, value)
 	case "session_id":
 		return readText(&u.SessionID, value)
 	case "principal":
@@ -208,10 +227,38 @@ func (a *Attempt) read(name string, value []byte) bool {
 	case "cost_nanos":
 		a.CostNanos = new(int64)
 		return readInt(a.CostNanos, value)
+	case "headers":
+		return a.readHeaders(value)
 	case "at":
 		return readInstant(&a.At, value)
 	case "until":
 		return readInstant(&a.Until, value)
+	}
+	return true
+}
+
+func (a *Attempt) readHeaders(array []byte) bool {
+	if array[0] != '[' {
+		return false
+	}
+	a.Headers = nil
+	for span := range rawjson.Elements(array) {
+		text := span.Of(array)
+		if text[0] != '[' {
+			return false
+		}
+		var pair [2]string
+		n := 0
+		for part := range rawjson.Elements(text) {
+			if n == len(pair) || !readText(&pair[n], part.Of(text)) {
+				return false
+			}
+			n++
+		}
+		if n != len(pair) {
+			return false
+		}
+		a.Headers = append(a.Headers, pair)
 	}
 	return true
 }

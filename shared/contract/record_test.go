@@ -16,12 +16,13 @@ func usages() map[string]contract.RequestRecord {
 	return map[string]contract.RequestRecord{
 		"empty": {},
 		"full": {
-			RequestID: "r1", SessionID: "s", Principal: "k:1", Endpoint: contract.EndpointChat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
+			RequestID: "r1", TraceID: "0af7651916cd43dd8448eb211c80319c", SessionID: "s", Principal: "k:1", Endpoint: contract.EndpointChat, Model: "имя \"q\"\n", Provider: "p", Upstream: "u", UpstreamModel: "m",
 			KeyIndex: 3, Status: "success", RoutingReason: contract.ReasonTokenCount, Stream: true, Prompt: 1, Completion: 2, Total: 1 << 40,
 			LatencyMS: 5, FirstTokenMS: 6, At: at, Attempts: []contract.Attempt{
 				{
 					Delivery: math.MaxUint64, Ordinal: 2, Upstream: "a", Provider: "p", Model: "m", KeyIndex: 4, Outcome: contract.CallFailed, Reason: "http 429",
 					Status: 429, DurationMS: 7, Prompt: 8, Completion: 9, Total: 17, Cached: 3, CostNanos: new(int64(0)), At: at,
+					Headers: [][2]string{{"Cf-Ray", "8a\"b\u2028"}, {"Server", ""}},
 				},
 				{Outcome: contract.CallBegun, Until: at},
 				{Outcome: contract.CallLost},
@@ -57,7 +58,8 @@ func TestWhatIsNoUsage(t *testing.T) {
 	for _, text := range []string{
 		"", "x", "[]", "{", `{"request_id":1}`, `{"key_index":"1"}`, `{"prompt_tokens":1.5}`, `{"stream":1}`, `{"at":"yesterday"}`, `{"at":1}`,
 		`{"attempts":{}}`, `{"attempts":[1]}`, `{"attempts":[{"status":"x"}]}`,
-		`{"attempts":[{"delivery":-1}]}`, `{"attempts":[{"cost_nanos":0.5}]}`, `{"attempts":[{"at":"soon"}]}`,
+		`{"attempts":[{"headers":{}}]}`, `{"attempts":[{"headers":["a"]}]}`, `{"attempts":[{"headers":[["a"]]}]}`, `{"attempts":[{"headers":[["a",1]]}]}`,
+		`{"attempts":[{"headers":[["a","b","c"]]}]}`, `{"trace_id":1}`, `{"attempts":[{"delivery":-1}]}`, `{"attempts":[{"cost_nanos":0.5}]}`, `{"attempts":[{"at":"soon"}]}`,
 	} {
 		_, err := contract.ParseUsage([]byte(text))
 		require.ErrorIs(t, err, contract.ErrNotUsage, text)

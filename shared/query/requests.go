@@ -22,6 +22,7 @@ type Requests struct {
 	Page
 
 	ID       string `json:"request_id,omitempty"` // begins so
+	Trace    string `json:"trace_id,omitempty"`
 	Session  string `json:"session_id,omitempty"`
 	Model    string `json:"model,omitempty"`    // that the client asked for, or that answered
 	Provider string `json:"provider,omitempty"` // that answered
@@ -48,6 +49,7 @@ type RequestPage struct {
 type Request struct {
 	Number        int64  `db:"id" json:"number"` // in the order of the ledger
 	ID            string `db:"request_id" json:"request_id"`
+	Trace         string `db:"trace_id" json:"trace_id,omitempty"` // in hexadecimal digits; "" = it is in no trace (R-810)
 	Session       string `db:"session_id" json:"session_id,omitempty"`
 	Principal     string `db:"principal" json:"principal"`
 	Endpoint      string `db:"endpoint" json:"endpoint"`

@@ -46,6 +46,7 @@ type Call struct {
 	Cost          *float64 `db:"cost" json:"cost"` // nil = not known
 	LatencyMS     int64    `db:"latency_ms" json:"latency_ms"`
 	CreatedAt     Time     `db:"created_at" json:"created_at"` // when it began
+	Headers       Headers  `db:"headers" json:"headers,omitempty"`
 }
 
 // Logs says which events are wanted. An empty member says nothing.

@@ -17,11 +17,13 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
+	api "go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // TraceConfig says where traces go.
 type TraceConfig struct {
-	Endpoint string // base URL of an OTLP/HTTP collector, as OTEL_EXPORTER_OTLP_ENDPOINT has it; "" = spans are not recorded, ids still travel
+	Endpoint string // base URL of an OTLP/HTTP collector, as OTEL_EXPORTER_OTLP_ENDPOINT has it; "" = no spans are made, those of clients still travel
 	Service  string // service.name
 	Instance string // component inside the service: ingress, dispatcher, ...
 	Version  string
@@ -34,29 +36,36 @@ var ErrBadEndpoint = errors.New("trace collector address must be an http or http
 // StartTracing installs the process-wide tracer provider and propagator. stop sends what is buffered.
 func StartTracing(ctx context.Context, cfg TraceConfig) (stop func(context.Context) error, err error) {
 	otel.SetTextMapPropagator(propagation.TraceContext{})
-	opts := []trace.TracerProviderOption{
+	if cfg.Endpoint == "" {
+		otel.SetTracerProvider(noop.NewTracerProvider())
+		return func(context.Context) error { return nil }, nil
+	}
+	address, err := tracesURL(cfg.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(address))
+	if err != nil {
+		return nil, fmt.Errorf("creating the trace exporter: %w", err)
+	}
+	otel.SetErrorHandler(&complaints{log: cfg.Logger})
+	otel.SetLogger(logr.FromSlogHandler(cfg.Logger.Handler()))
+	provider := trace.NewTracerProvider(
 		trace.WithResource(resource.NewSchemaless(
 			attribute.String("service.name", cfg.Service), attribute.String("service.version", cfg.Version),
 			attribute.String("service.instance.id", cfg.Instance))),
-	}
-	if cfg.Endpoint == "" {
-		opts = append(opts, trace.WithSampler(trace.NeverSample()))
-	} else {
-		address, err := tracesURL(cfg.Endpoint)
-		if err != nil {
-			return nil, err
-		}
-		exporter, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(address))
-		if err != nil {
-			return nil, fmt.Errorf("creating the trace exporter: %w", err)
-		}
-		otel.SetErrorHandler(&complaints{log: cfg.Logger})
-		otel.SetLogger(logr.FromSlogHandler(cfg.Logger.Handler()))
-		opts = append(opts, trace.WithBatcher(exporter), trace.WithSampler(trace.ParentBased(trace.AlwaysSample())))
-	}
-	provider := trace.NewTracerProvider(opts...)
+		trace.WithBatcher(exporter), trace.WithSampler(trace.ParentBased(trace.AlwaysSample())))
 	otel.SetTracerProvider(provider)
 	return provider.Shutdown, nil
+}
+
+// TraceID gives the id of the trace that ctx is part of, in hexadecimal digits, or "" (R-810). A trace is what the client has begun, or what is sent to a
+// collector.
+func TraceID(ctx context.Context) string {
+	if span := api.SpanContextFromContext(ctx); span.HasTraceID() {
+		return span.TraceID().String()
+	}
+	return ""
 }
 
 // tracesPath is where a collector takes traces, below its base URL (OTLP specification, "OTLP/HTTP Request").

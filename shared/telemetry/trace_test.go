@@ -56,13 +56,22 @@ func TestTracing(t *testing.T) { //nolint:paralleltest // see above
 	require.NoError(t, stop(t.Context()), "what is buffered is sent")
 	require.Positive(t, c.bytes)
 
-	// Without a collector spans are not recorded, but ids still travel.
+	require.Equal(t, span.SpanContext().TraceID().String(), telemetry.TraceID(ctx))
+
+	// without a collector there are no traces but those of clients, which are passed on as they are.
 	stop, err = telemetry.StartTracing(t.Context(), telemetry.TraceConfig{Service: "hydrallm", Logger: log})
 	require.NoError(t, err)
-	_, span = otel.Tracer("test").Start(t.Context(), "step")
-	require.True(t, span.SpanContext().IsValid())
+	ctx, span = otel.Tracer("test").Start(t.Context(), "step")
 	require.False(t, span.IsRecording())
+	require.Empty(t, telemetry.TraceID(ctx))
+	const clients = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	ctx = otel.GetTextMapPropagator().Extract(t.Context(), propagation.MapCarrier{"traceparent": clients})
+	ctx, span = otel.Tracer("test").Start(ctx, "step")
 	span.End()
+	require.Equal(t, "0af7651916cd43dd8448eb211c80319c", telemetry.TraceID(ctx))
+	carrier = propagation.MapCarrier{}
+	otel.GetTextMapPropagator().Inject(ctx, carrier)
+	require.Equal(t, clients, carrier.Get("traceparent"))
 	require.NoError(t, stop(t.Context()))
 
 	for _, bad := range []string{"http://[broken", "collector:4318", "grpc://collector:4317", "http:///v1/traces"} {

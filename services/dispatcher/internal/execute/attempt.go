@@ -116,8 +116,9 @@ func (a *attempt) exchange(ctx context.Context) classify.Verdict {
 	if err != nil {
 		return a.cutOff(ctx, ctx, err)
 	}
+	a.entry.Headers = kept(resp.Header, a.run.exec.Secrets.Replace)
 	if len(a.run.links) == 1 {
-		a.run.passed = passed(resp.Header, a.run.exec.Secrets.Replace)
+		a.run.passed = passed(a.entry.Headers)
 	}
 	if a.status = resp.Status; resp.Status/100 != 2 {
 		defer resp.Close()

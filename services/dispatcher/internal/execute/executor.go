@@ -101,7 +101,7 @@ type Outcome struct {
 // Run answers the job through sink. Cancelling ctx with classify.ErrClientGone stops it without an answer; any other cause means that the
 // process is stopping.
 func (e *Executor) Run(ctx context.Context, job Job, sink Sink) Outcome {
-	r := newRun(e, job, sink)
+	r := newRun(ctx, e, job, sink)
 	if end := e.deadline(job.Request); !end.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadlineCause(ctx, end, classify.ErrTotalTimeout)

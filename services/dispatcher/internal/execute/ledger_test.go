@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.opentelemetry.io/otel/trace"
 
 	"hydrallm/services/dispatcher/internal/classify"
 	"hydrallm/services/dispatcher/internal/dialect"
@@ -51,7 +52,8 @@ func TestCallsAreBooked(t *testing.T) {
 		j.Delivery, j.Lost, j.Request.Principal = 4, []uint64{1}, "k:1"
 		begun := time.Now().UTC()
 		var got answer
-		out := w.exec.Run(t.Context(), j, &got)
+		span := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{15: 0xaf}, SpanID: trace.SpanID{1}})
+		out := w.exec.Run(trace.ContextWithRemoteSpanContext(t.Context(), span), j, &got)
 
 		lost := contract.Attempt{Delivery: 1, Ordinal: 1, Outcome: contract.CallLost, Reason: "worker died"}
 		first := contract.Attempt{
@@ -63,12 +65,15 @@ func TestCallsAreBooked(t *testing.T) {
 		require.Len(t, w.ledger.facts, 2)
 		require.Equal(t, []contract.Attempt{lost, first}, w.ledger.facts[0].Attempts)
 		first.Outcome, first.Reason, first.Status, first.Until = contract.CallFailed, out.Usage.Attempts[1].Reason, 500, time.Time{}
+		first.Headers = [][2]string{{"Content-Type", "application/json"}}
 		require.Equal(t, []contract.Attempt{lost, first, second}, w.ledger.facts[1].Attempts)
 		for _, f := range w.ledger.facts {
 			require.False(t, f.Over())
+			require.Equal(t, "000000000000000000000000000000af", f.TraceID) // also of a trace that is not recorded
 			require.Equal(t, []string{"r1", "k:1", "m", "chat.completions"}, []string{f.RequestID, f.Principal, f.Model, string(f.Endpoint)})
 		}
 		second.Outcome, second.Status, second.Until = contract.CallSuccess, 200, time.Time{}
+		second.Headers = first.Headers
 		second.Prompt, second.Completion, second.Total, second.Cached, second.CostNanos = 100, 10, 110, 40, new(int64(60*2000+40*1000+10*10_000))
 		require.Equal(t, []contract.Attempt{lost, first, second}, out.Usage.Attempts)
 		require.Equal(t, []int64{100, 10, 110}, []int64{out.Usage.Prompt, out.Usage.Completion, out.Usage.Total})

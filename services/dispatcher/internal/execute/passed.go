@@ -1,7 +1,6 @@
 package execute
 
 import (
-	"cmp"
 	"net/http"
 	"slices"
 	"strconv"
@@ -9,16 +8,18 @@ import (
 	"time"
 )
 
-// Bounds of the headers of an upstream that are passed on.
+// Bounds of the headers of an answer that are kept.
 const (
-	maxPassed      = 32
-	maxPassedName  = 64  // bytes
-	maxPassedValue = 256 // bytes
+	maxLimits     = 24      // headers that tell limits
+	maxLimitBytes = 2 << 10 // of them
+	maxKeptName   = 64      // bytes
+	maxKeptValue  = 256     // bytes
 )
 
 const (
 	headerRetryAfter   = "Retry-After"
 	headerRetryAfterMS = "Retry-After-Ms"
+	headerProcessing   = "Openai-Processing-Ms"
 	// headerUpstreamID is the upstream's id of the call. X-Request-Id is the gateway's.
 	headerUpstreamID = "X-Upstream-Request-Id"
 )
@@ -26,34 +27,72 @@ const (
 // upstreamIDs are the names under which upstreams send an id of the call: OpenAI and most, Anthropic, Azure, Amazon.
 var upstreamIDs = []string{"X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Ms-Request-Id", "X-Amzn-Requestid"}
 
-// passed gives the headers of an upstream that mean something to its client: limits, the time that it took, and the id of the call. They
-// are those of one upstream, and lead astray where there are several.
-func passed(h http.Header, clean func(string) string) [][2]string {
-	var out [][2]string
-	add := func(name, value string) {
-		if value != "" && len(name) <= maxPassedName && len(value) <= maxPassedValue && !strings.ContainsFunc(value, unprintable) && len(out) < maxPassed {
-			out = append(out, [2]string{name, clean(value)})
-		}
+// keeps says whether a header of an answer, beside those of limits, goes into the ledger. What is not named here does not: it may be a cookie, or
+// name the account.
+func keeps(name string) bool {
+	switch name {
+	case "X-Request-Id", "Request-Id", "Apim-Request-Id", "X-Ms-Request-Id", "X-Amzn-Requestid", "X-Generation-Id", "Cf-Ray", "X-Groq-Region", "X-Ms-Region",
+		"Content-Type", "Server", "Via", headerProcessing, headerRetryAfter, headerRetryAfterMS, "X-Should-Retry":
+		return true
 	}
-	for _, name := range upstreamIDs {
-		if id := h.Get(name); id != "" {
-			add(headerUpstreamID, id)
-			break
-		}
-	}
-	add("Openai-Processing-Ms", h.Get("Openai-Processing-Ms"))
-	add(headerRetryAfterMS, h.Get(headerRetryAfterMS))
-	first := len(out)
+	return false
+}
+
+func tellsLimit(name string) bool {
+	return strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-")
+}
+
+// kept gives the headers of an answer that the ledger keeps, by their names.
+func kept(h http.Header, clean func(string) string) [][2]string {
+	out := make([][2]string, 0, min(len(h), maxLimits))
+	limits, size := 0, 0
 	for name, values := range h {
-		if strings.HasPrefix(name, "X-Ratelimit-") || strings.HasPrefix(name, "Anthropic-Ratelimit-") {
-			add(name, values[0])
+		limit := tellsLimit(name)
+		if !limit && !keeps(name) {
+			continue
 		}
+		value := values[0]
+		if value == "" || len(name) > maxKeptName || len(value) > maxKeptValue || !printable(value) {
+			continue
+		}
+		if limit {
+			if limits++; limits > maxLimits || size+len(name)+len(value) > maxLimitBytes {
+				continue
+			}
+			size += len(name) + len(value)
+		}
+		out = append(out, [2]string{name, clean(value)})
 	}
-	slices.SortFunc(out[first:], func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	slices.SortFunc(out, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
 	return out
 }
 
-func unprintable(r rune) bool { return r < ' ' || r > '~' }
+// passed gives those of the kept headers that mean something to the client of an upstream: limits, the time that it took, and the id of the call
+// . They are those of one upstream, and lead astray where there are several.
+func passed(kept [][2]string) [][2]string {
+	var out [][2]string
+	for _, name := range upstreamIDs {
+		if i := slices.IndexFunc(kept, func(kv [2]string) bool { return kv[0] == name }); i >= 0 {
+			out = append(out, [2]string{headerUpstreamID, kept[i][1]})
+			break
+		}
+	}
+	for _, kv := range kept {
+		if kv[0] == headerProcessing || kv[0] == headerRetryAfterMS || tellsLimit(kv[0]) {
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if text[i] < ' ' || text[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
 
 // withPassed adds the headers of the upstream to those of an error. Its wait in milliseconds is only kept beside a wait that says the same: SDKs
 // believe it first.

@@ -71,3 +71,49 @@ func TestHeadersOfTheOnlyUpstream(t *testing.T) {
 		})
 	}
 }
+
+// of each call the ledger has the headers of the answer that are on a list, few of them and short, without keys; nothing else, whatever an upstream
+// sends.
+func TestHeadersOfCalls(t *testing.T) {
+	t.Parallel()
+	secret := map[string]string{
+		"Set-Cookie": "session=1", "Authorization": "Bearer x", "X-Api-Key": "k", "Proxy-Authenticate": "Basic", "Www-Authenticate": "Bearer", "Openai-Organization": "org-1",
+		"Openai-Project": "proj-1", "Anthropic-Organization-Id": "o", "X-Unknown": "1", "Location": "http://h/?key=k",
+	}
+	limited := map[string]string{
+		"x-ratelimit-remaining-requests": "0", "anthropic-ratelimit-tokens-reset": "2026-01-01T00:00:00Z", "Retry-After": "7", "x-request-id": "req of key-of-a", "CF-Ray": "8a-FRA",
+		"server": "cloudflare", "via": "",
+	}
+	many := map[string]string{"X-Request-Id": "r", "Server": strings.Repeat("x", 257), "Via": "1.1 h\x80", "X-Ratelimit-" + strings.Repeat("a", 60): "1"}
+	for i := range 100 {
+		many[fmt.Sprintf("X-Ratelimit-%d", i)] = strings.Repeat("9", i%50+1)
+	}
+	bubble(t, map[string]handler{
+		"a": with(with(status(503, "{}"), secret), limited), "b": with(with(reply("hi"), secret), many),
+	}, func(w *world) {
+		got, out := w.run(w.t.Context(), plainBody)
+		require.Equal(w.t, http.StatusOK, got.head.Status)
+		require.Len(w.t, out.Usage.Attempts, 2)
+		var first []string
+		for _, kv := range out.Usage.Attempts[0].Headers {
+			first = append(first, kv[0]+": "+kv[1])
+		}
+		require.Equal(w.t, []string{
+			"Anthropic-Ratelimit-Tokens-Reset: 2026-01-01T00:00:00Z", "Cf-Ray: 8a-FRA", "Content-Type: application/json", "Retry-After: 7", "Server: cloudflare",
+			"X-Ratelimit-Remaining-Requests: 0", "X-Request-Id: req of [key]",
+		}, first)
+		var rest []string
+		limits, size := 0, 0
+		for _, kv := range out.Usage.Attempts[1].Headers {
+			size += len(kv[0]) + len(kv[1])
+			if strings.HasPrefix(kv[0], "X-Ratelimit-") {
+				limits++
+			} else {
+				rest = append(rest, kv[0])
+			}
+		}
+		require.Equal(w.t, []string{"Content-Type", "X-Request-Id"}, rest)
+		require.Equal(w.t, 24, limits)
+		require.LessOrEqual(w.t, size, 2<<10)
+	})
+}

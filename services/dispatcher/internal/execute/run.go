@@ -13,6 +13,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
+	"hydrallm/shared/telemetry"
 )
 
 // run is one job on its way through the chain.
@@ -33,9 +34,9 @@ type run struct {
 	calls      int              // that were made, or were to be
 }
 
-func newRun(e *Executor, job Job, sink Sink) *run {
+func newRun(ctx context.Context, e *Executor, job Job, sink Sink) *run {
 	r := &run{exec: e, job: job, sink: sink, record: contract.RequestRecord{
-		RequestID: job.Request.ID, SessionID: job.Request.SessionID, Principal: job.Request.Principal, Endpoint: job.Request.Endpoint(),
+		RequestID: job.Request.ID, TraceID: telemetry.TraceID(ctx), SessionID: job.Request.SessionID, Principal: job.Request.Principal, Endpoint: job.Request.Endpoint(),
 		Model: job.Request.Model, Stream: job.Request.Stream, RoutingReason: job.Request.Decision.Reason, Attempts: contract.LostCalls(job.Lost),
 	}}
 	if e.Front != nil {

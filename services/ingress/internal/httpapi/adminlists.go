@@ -63,7 +63,7 @@ func requestsOf(x *exchange) (q query.Requests, err error) {
 		return q, err
 	}
 	err = x.terms(map[string]*string{
-		"request_id": &q.ID, "session_id": &q.Session, "model": &q.Model, "provider": &q.Provider, "client": &q.Client, "status": &q.Status, "reason": &q.Reason,
+		"request_id": &q.ID, "trace_id": &q.Trace, "session_id": &q.Session, "model": &q.Model, "provider": &q.Provider, "client": &q.Client, "status": &q.Status, "reason": &q.Reason,
 	})
 	switch q.Status {
 	case "", query.RequestsAnswered, query.RequestsFailed, query.RequestsCancelled, query.RequestsSaved:

@@ -16,8 +16,9 @@ import (
 
 var insertAttempts = &insert{
 	into: `INSERT INTO attempts (request_id, delivery, ordinal, principal, endpoint, model, provider, upstream, upstream_model, key_index,
-		outcome, reason, status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos, latency_ms, lost_after, created_at) VALUES `,
-	columns: 21,
+		outcome, reason, status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos, latency_ms, lost_after, headers,
+		created_at) VALUES `,
+	columns: 22,
 	// It does what attemptRow.merge does.
 	then: ` ON CONFLICT (request_id, delivery, ordinal) DO UPDATE SET
 		provider = COALESCE(NULLIF(excluded.provider, ''), attempts.provider),
@@ -27,7 +28,7 @@ var insertAttempts = &insert{
 		outcome = CASE WHEN excluded.outcome = 'begun' THEN attempts.outcome ELSE excluded.outcome END,
 		reason = CASE WHEN excluded.outcome = 'begun' THEN attempts.reason ELSE excluded.reason END, status = excluded.status, prompt_tokens = excluded.prompt_tokens,
 		completion_tokens = excluded.completion_tokens, total_tokens = excluded.total_tokens, cached_tokens = excluded.cached_tokens,
-		cost_nanos = excluded.cost_nanos, latency_ms = excluded.latency_ms, lost_after = NULL
+		cost_nanos = excluded.cost_nanos, latency_ms = excluded.latency_ms, headers = excluded.headers, lost_after = NULL
 		WHERE attempts.outcome = 'begun' AND excluded.outcome <> 'begun'
 			OR attempts.outcome = 'lost' AND (excluded.outcome NOT IN ('begun', 'lost') OR attempts.upstream = '' AND excluded.upstream <> '')
 		RETURNING request_id, delivery, ordinal`,
@@ -59,6 +60,7 @@ type attemptRow struct {
 
 	id                         attemptID
 	principal, endpoint, asked string
+	headers                    string // as JSON
 	at                         Time
 	lostAfter                  *Time // of one that has begun
 }
@@ -125,12 +127,31 @@ func newAttemptRow(u *contract.RequestRecord, i int, now time.Time) attemptRow {
 	row := attemptRow{
 		Attempt:   a,
 		id:        attemptID{clip(u.RequestID, maxName), int64(min(a.Delivery, uint64(maxCount))), min(int64(a.Ordinal), maxIndex)},
-		principal: clip(u.Principal, maxName), endpoint: clip(string(u.Endpoint), maxName), asked: clip(u.Model, maxName), at: plausible(at, now),
+		principal: clip(u.Principal, maxName), endpoint: clip(string(u.Endpoint), maxName), asked: clip(u.Model, maxName), headers: headersText(a.Headers), at: plausible(at, now),
 	}
 	if a.Outcome == contract.CallBegun {
 		row.lostAfter = &Time{now.Add(min(max(a.Until.Sub(now), minPending), maxPending))}
 	}
 	return row
+}
+
+// maxHeaders bounds what is kept of the headers of a call, in bytes of JSON.
+const maxHeaders = 8 << 10
+
+// headersText gives headers as they are stored, as many of the first ones as may be; "" for none.
+func headersText(headers [][2]string) string {
+	kept, n := make([][2]string, 0, len(headers)), 0
+	for _, header := range headers {
+		header = [2]string{clip(header[0], maxName), clip(header[1], maxName)}
+		if n += len(header[0]) + len(header[1]); n > maxHeaders {
+			break
+		}
+		kept = append(kept, header)
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return string(contract.AppendHeaders(nil, kept))
 }
 
 // recordAttempts stores calls, and adds to the sums what is new of those that have ended.
@@ -140,7 +161,7 @@ func (s *Store) recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptR
 		r := &rows[i]
 		args = append(args, r.id.RequestID, r.id.Delivery, r.id.Ordinal, r.principal, r.endpoint, r.asked, r.Provider, r.Upstream, r.Model,
 			min(int64(r.KeyIndex), maxIndex), string(r.Outcome), r.Reason, min(int64(r.Status), maxIndex), r.Prompt, r.Completion, r.Total, r.Cached,
-			optional(r.CostNanos), r.DurationMS, optional(r.lostAfter), r.at.text())
+			optional(r.CostNanos), r.DurationMS, optional(r.lostAfter), r.headers, r.at.text())
 	}
 	changed, err := insertReturning[attemptID](ctx, s, tx, insertAttempts, args)
 	if err != nil {

@@ -18,7 +18,7 @@ func storedCalls(t *testing.T, s *Store, rid string) (calls []query.Call) {
 	t.Helper()
 	require.NoError(t, s.read.SelectContext(t.Context(), &calls, s.read.Rebind(`SELECT request_id, delivery, ordinal, principal, endpoint, model, provider,
 		upstream, upstream_model, key_index, outcome, reason, status, prompt_tokens, completion_tokens, total_tokens, cached_tokens,
-		cost_nanos / 1e9 AS cost, latency_ms, created_at FROM attempts WHERE request_id = ? ORDER BY delivery, ordinal`), rid))
+		cost_nanos / 1e9 AS cost, latency_ms, created_at, headers FROM attempts WHERE request_id = ? ORDER BY delivery, ordinal`), rid))
 	return calls
 }
 
@@ -42,7 +42,7 @@ func TestCallsKeepEveryField(t *testing.T) {
 			{
 				RequestID: "r1", Delivery: 1, Ordinal: 1, Principal: "k:0123456789abcdef", Endpoint: "chat.completions", Model: "fast", Provider: "groq",
 				Upstream: "groq-0", UpstreamModel: "llama-3.1-8b", Outcome: "failed", Reason: "RATE_LIMIT", Status: 429, LatencyMS: 40,
-				CreatedAt: query.Time{Time: at},
+				CreatedAt: query.Time{Time: at}, Headers: query.Headers{"Retry-After": "7", "X-Request-Id": "req \"1\""},
 			},
 			{
 				RequestID: "r1", Delivery: 1, Ordinal: 2, Principal: "k:0123456789abcdef", Endpoint: "chat.completions", Model: "fast", Provider: "groq",

@@ -52,13 +52,13 @@ var at = time.Now().UTC().Add(-time.Hour).Truncate(time.Millisecond)
 
 func usage(rid string) contract.RequestRecord {
 	return contract.RequestRecord{
-		RequestID: rid, SessionID: "ses_1", Principal: "k:0123456789abcdef", Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Upstream: "groq-1",
+		RequestID: rid, TraceID: "0af7651916cd43dd8448eb211c80319c", SessionID: "ses_1", Principal: "k:0123456789abcdef", Endpoint: contract.EndpointChat, Model: "fast", Provider: "groq", Upstream: "groq-1",
 		UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Status: "success", RoutingReason: contract.ReasonModelHint, Stream: true,
 		Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, At: at,
 		Attempts: []contract.Attempt{
 			{
 				Delivery: 1, Ordinal: 1, Upstream: "groq-0", Provider: "groq", Model: "llama-3.1-8b", Outcome: contract.CallFailed, Reason: "RATE_LIMIT",
-				Status: 429, DurationMS: 40, At: at,
+				Status: 429, DurationMS: 40, At: at, Headers: [][2]string{{"Retry-After", "7"}, {"X-Request-Id", `req "1"`}},
 			},
 			{
 				Delivery: 1, Ordinal: 2, Upstream: "groq-1", Provider: "groq", Model: "llama-3.1-8b", KeyIndex: 2, Outcome: contract.CallSuccess, Status: 200,

@@ -66,6 +66,8 @@ func TestOlderRecordsBecomeCalls(t *testing.T) {
 			require.Equal(t, []any{"real", "p", "m", int64(3), int64(13), int64(200), int64(200)},
 				[]any{last.UpstreamModel, last.Provider, last.Model, last.KeyIndex, last.Total, last.Status, last.LatencyMS})
 			require.Nil(t, last.Cost)
+			require.Nil(t, last.Headers)
+			require.Empty(t, storedUsage(t, s, "r1").TraceID)
 			stats := statsOf(t, s)
 			require.Equal(t, []query.ProviderUsage{{Provider: "p", Model: "real", Prompt: 10, Completion: 3, Total: 13, Count: 1}}, stats.Providers)
 			require.Nil(t, stats.TotalCost)

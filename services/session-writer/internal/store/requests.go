@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"hydrallm/shared/contract"
 	"hydrallm/shared/query"
@@ -13,7 +14,7 @@ const MaxRequests = 1000
 
 // callColumns are those of a query.Call.
 const callColumns = `request_id, delivery, ordinal, principal, endpoint, model, provider, upstream, upstream_model, key_index, outcome, reason,
-	status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos / 1e9 AS cost, latency_ms, created_at`
+	status, prompt_tokens, completion_tokens, total_tokens, cached_tokens, cost_nanos / 1e9 AS cost, latency_ms, created_at, headers`
 
 // savedCondition says that a request was answered after a call that failed.
 const savedCondition = `status = 'success' AND EXISTS
@@ -24,7 +25,7 @@ func (s *Store) Requests(ctx context.Context, q query.Requests) (page query.Requ
 	page.Requests = []query.Request{}
 	w := requestFilter(q)
 	limit := bounded(q.Limit, MaxRequests)
-	newest := `SELECT id, request_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream, status, routing_reason,
+	newest := `SELECT id, request_id, trace_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream, status, routing_reason,
 		prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, created_at
 		FROM usage_metrics` + w.where() + ` ORDER BY id DESC LIMIT ?`
 	if err = s.read.SelectContext(ctx, &page.Requests, s.read.Rebind(newest), append(w.args, limit+1)...); err != nil {
@@ -33,7 +34,35 @@ func (s *Store) Requests(ctx context.Context, q query.Requests) (page query.Requ
 	if page.More = len(page.Requests) > limit; page.More {
 		page.Requests = page.Requests[:limit]
 	}
-	return page, s.addCalls(ctx, page.Requests)
+	if err = s.addCalls(ctx, page.Requests); err != nil {
+		return page, err
+	}
+	if n := fitting(page.Requests); n < len(page.Requests) {
+		page.Requests, page.More = page.Requests[:n], true
+	}
+	return page, nil
+}
+
+// maxPage bounds the JSON of a page of requests, in bytes: it travels as one message, and a message has eight megabytes.
+const maxPage = 5 << 20
+
+// fitting says how many requests a page has room for, at least one.
+func fitting(requests []query.Request) int {
+	const usual = 768 // of a request, and of a call
+	size := 0
+	for i := range requests {
+		size += usual
+		for _, c := range requests[i].Calls {
+			size += usual
+			for name, value := range c.Headers {
+				size += len(name) + len(value) + len(`"":"",`)
+			}
+		}
+		if size > maxPage {
+			return max(i, 1)
+		}
+	}
+	return len(requests)
 }
 
 func requestFilter(q query.Requests) filter {
@@ -41,6 +70,7 @@ func requestFilter(q query.Requests) filter {
 	if q.ID != "" {
 		w.and(`request_id LIKE ? ESCAPE '!'`, escapeLike(q.ID)+"%")
 	}
+	w.is("trace_id", strings.ToLower(q.Trace))
 	w.is("session_id", q.Session)
 	if q.Model != "" {
 		w.and("(model = ? OR upstream_model = ?)", q.Model, q.Model)

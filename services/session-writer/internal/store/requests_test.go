@@ -1,7 +1,9 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +20,7 @@ func someRequests() []contract.RequestRecord {
 	saved, first, failed, left := usage("saved"), usage("first"), usage("failed"), usage("left")
 	first.Attempts, first.Model, first.SessionID, first.Principal = first.Attempts[1:], "50%_off", "ses_2", "admin"
 	failed.Status, failed.Provider, failed.UpstreamModel, failed.FirstTokenMS = "error: RATE_LIMIT", "", "", 0
-	failed.Attempts = failed.Attempts[:1]
+	failed.Attempts, failed.TraceID = failed.Attempts[:1], ""
 	left.Status, left.Attempts, left.RoutingReason = "cancelled", nil, contract.ReasonTokenCount
 	return []contract.RequestRecord{saved, first, failed, left}
 }
@@ -46,6 +48,8 @@ func TestRequests(t *testing.T) {
 			"% is no pattern":            {query.Requests{ID: "%"}, []string{}},
 			"_ is no pattern":            {query.Requests{ID: "_aved"}, []string{}},
 			"! is no escape":             {query.Requests{ID: "!"}, []string{}},
+			"by the trace":               {query.Requests{Trace: "0AF7651916cd43dd8448eb211c80319c"}, []string{"left", "first", "saved"}},
+			"by another trace":           {query.Requests{Trace: "0af7651916cd43dd8448eb211c80319d"}, []string{}},
 			"by the session":             {query.Requests{Session: "ses_2"}, []string{"first"}},
 			"by the model asked for":     {query.Requests{Model: "50%_off"}, []string{"first"}},
 			"by the model that answered": {query.Requests{Model: "llama-3.1-8b"}, []string{"left", "first", "saved"}},
@@ -75,6 +79,9 @@ func TestRequests(t *testing.T) {
 		saved := page.Requests[0]
 		require.Equal(t, storedCalls(t, s, "saved"), saved.Calls)
 		require.True(t, saved.Stream)
+		require.Equal(t, "0af7651916cd43dd8448eb211c80319c", saved.Trace)
+		require.Equal(t, query.Headers{"Retry-After": "7", "X-Request-Id": `req "1"`}, saved.Calls[0].Headers)
+		require.Nil(t, saved.Calls[1].Headers)
 		require.Equal(t, int64(120), saved.FirstTokenMS)
 		require.Equal(t, query.Time{Time: at}, saved.CreatedAt)
 	})
@@ -109,6 +116,46 @@ func TestPagesOfRequests(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, usual.Requests, defaultRows)
 		require.True(t, usual.More)
+	})
+}
+
+// R-811: a page has no more than one message takes, whatever headers the calls have; what is left out is on the next one.
+func TestPagesOfRequestsWithManyHeaders(t *testing.T) {
+	t.Parallel()
+	eachBackend(t, func(t *testing.T, s *Store) {
+		t.Helper()
+		const n = 400
+		facts := usages(n)
+		var many [][2]string
+		for i := range 100 {
+			many = append(many, [2]string{fmt.Sprintf("X-Ratelimit-%d", i), strings.Repeat("9", maxName)})
+		}
+		for i := range facts {
+			call := facts[i].Attempts[0]
+			call.Headers, facts[i].Attempts = many, nil
+			for call.Ordinal = range 8 {
+				call.Ordinal++
+				facts[i].Attempts = append(facts[i].Attempts, call)
+			}
+		}
+		_, err := s.RecordUsage(t.Context(), facts)
+		require.NoError(t, err)
+		seen, pages := 0, 0
+		page := query.RequestPage{More: true}
+		for before := int64(0); page.More; pages++ {
+			page, err = s.Requests(t.Context(), query.Requests{Page: query.Page{Limit: MaxRequests, Before: before}})
+			require.NoError(t, err)
+			text, err := json.Marshal(page)
+			require.NoError(t, err)
+			require.Less(t, len(text), 8<<20)
+			seen += len(page.Requests)
+			before = page.Requests[len(page.Requests)-1].Number
+			call := page.Requests[0].Calls[0]
+			require.Equal(t, strings.Repeat("9", maxName), call.Headers["X-Ratelimit-0"])
+			require.Len(t, call.Headers, 30, "as many as are kept of one call")
+		}
+		require.Equal(t, n, seen)
+		require.Greater(t, pages, 1)
 	})
 }
 

@@ -13,9 +13,9 @@ import (
 )
 
 var insertUsage = &insert{
-	into: `INSERT INTO usage_metrics (request_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream,
+	into: `INSERT INTO usage_metrics (request_id, trace_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream,
 		status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, created_at) VALUES `,
-	columns: 18,
+	columns: 19,
 	then:    ` ON CONFLICT (request_id) DO NOTHING RETURNING request_id`,
 }
 
@@ -108,7 +108,7 @@ func usageRows(usage []contract.RequestRecord, now time.Time) []usageRow {
 
 func newUsageRow(u contract.RequestRecord, now time.Time) usageRow {
 	for _, name := range []*string{
-		&u.RequestID, &u.SessionID, &u.Principal, &u.Model, &u.Provider, &u.Upstream, &u.UpstreamModel, &u.Status, &u.RoutingReason, (*string)(&u.Endpoint),
+		&u.RequestID, &u.TraceID, &u.SessionID, &u.Principal, &u.Model, &u.Provider, &u.Upstream, &u.UpstreamModel, &u.Status, &u.RoutingReason, (*string)(&u.Endpoint),
 	} {
 		*name = clip(*name, maxName)
 	}
@@ -123,7 +123,7 @@ func (s *Store) insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRo
 	args := make([]any, 0, len(rows)*insertUsage.columns)
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, r.RequestID, r.SessionID, r.Principal, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, int64(r.KeyIndex), r.Stream,
+		args = append(args, r.RequestID, r.TraceID, r.SessionID, r.Principal, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, int64(r.KeyIndex), r.Stream,
 			r.Status, r.RoutingReason, r.Prompt, r.Completion, r.Total, r.LatencyMS, r.FirstTokenMS, r.at.text())
 	}
 	ids, err := insertReturning[string](ctx, s, tx, insertUsage, args)

@@ -19,6 +19,7 @@ import (
 // usageStored is a row as a test reads it back.
 type usageStored struct {
 	RequestID     string     `db:"request_id"`
+	TraceID       string     `db:"trace_id"`
 	SessionID     string     `db:"session_id"`
 	Principal     string     `db:"principal"`
 	Endpoint      string     `db:"endpoint"`
@@ -41,7 +42,7 @@ type usageStored struct {
 func storedUsage(t *testing.T, s *Store, rid string) usageStored {
 	t.Helper()
 	var row usageStored
-	require.NoError(t, s.read.GetContext(t.Context(), &row, s.read.Rebind(`SELECT request_id, session_id, principal, endpoint, model, provider, upstream,
+	require.NoError(t, s.read.GetContext(t.Context(), &row, s.read.Rebind(`SELECT request_id, trace_id, session_id, principal, endpoint, model, provider, upstream,
 		upstream_model, key_index, stream, status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms,
 		created_at FROM usage_metrics WHERE request_id = ?`), rid))
 	return row
@@ -56,7 +57,7 @@ func TestUsageKeepsEveryField(t *testing.T) {
 		require.Equal(t, 1, n)
 		row := storedUsage(t, s, "r1")
 		require.Equal(t, usageStored{
-			RequestID: "r1", SessionID: "ses_1", Principal: "k:0123456789abcdef", Endpoint: "chat.completions", Model: "fast", Provider: "groq", Upstream: "groq-1",
+			RequestID: "r1", TraceID: "0af7651916cd43dd8448eb211c80319c", SessionID: "ses_1", Principal: "k:0123456789abcdef", Endpoint: "chat.completions", Model: "fast", Provider: "groq", Upstream: "groq-1",
 			UpstreamModel: "llama-3.1-8b", KeyIndex: 2, Stream: true, Status: "success", RoutingReason: "model_hint",
 			Prompt: 10, Completion: 3, Total: 13, LatencyMS: 250, FirstTokenMS: 120, CreatedAt: query.Time{Time: at},
 		}, row)
