@@ -2,7 +2,7 @@
 import { address } from '../core/api.js';
 import { h } from '../core/dom.js';
 import { client, dateTime, duration, money, number } from '../core/format.js';
-import { known, t } from '../core/i18n.js';
+import { known, t, tn } from '../core/i18n.js';
 import { go, link } from '../core/router.js';
 import { dialog } from '../parts/dialog.js';
 import { copyButton } from '../parts/toast.js';
@@ -42,7 +42,8 @@ export function details(r) {
       entry('kpi.tokens', `${number(r.prompt_tokens)} / ${number(r.completion_tokens)}`), entry('request.cost', cost),
       entry('filter.client', client(r.principal)), entry('request.endpoint', h('span', { class: 'mono' }, r.endpoint), r.stream ? `, ${t('request.stream')}` : ''),
       r.session_id && entry('request.session', h('a', { href: link('sessions', { id: r.session_id }), on: { click: () => box.close() } }, r.session_id)),
-      entry('request.id', h('span', { class: 'mono' }, r.request_id), ' ', copyButton(r.request_id))),
+      entry('request.id', h('span', { class: 'mono' }, r.request_id), ' ', copyButton(r.request_id)),
+      r.trace_id && entry('request.trace', h('a', { class: 'mono', href: link('requests', { request_id: r.trace_id }), data: { test: 'trace' }, on: { click: () => box.close() } }, r.trace_id), ' ', copyButton(r.trace_id))),
     h('section', null, h('h3', null, t('request.calls')), r.calls?.length ? calls(r) : h('p', { class: 'muted' }, t('request.nocalls'))),
     h('div', { class: 'actions' },
       h('a', { class: 'btn', href: link('logs', { request_id: r.request_id }), on: { click: () => box.close() } }, t('request.logs')),
@@ -54,8 +55,11 @@ export function details(r) {
 function calls(r) {
   const start = begun(r);
   return h('div', { class: 'scroll' }, h('table', null, h('thead', null, h('tr', null, ['col.upstream', 'col.model', 'col.outcome', 'col.where', 'col.after', 'col.took', 'kpi.tokens', 'request.cost'].map((key, i) => h('th', { scope: 'col', class: i > 3 ? 'num' : '' }, t(key))))),
-    h('tbody', null, r.calls.map((c) => h('tr', null, h('th', { scope: 'row' }, c.upstream || '?', h('br'), h('span', { class: 'sub' }, c.provider, ', ', t('request.key', { n: c.key_index + 1 }))), h('td', null, c.upstream_model),
+    h('tbody', null, r.calls.map((c) => [h('tr', null, h('th', { scope: 'row' }, c.upstream || '?', h('br'), h('span', { class: 'sub' }, c.provider, ', ', t('request.key', { n: c.key_index + 1 }))), h('td', null, c.upstream_model),
       h('td', null, t(`outcome.${c.outcome}`), c.reason && h('span', { class: 'sub' }, ` ${reason(c.reason)}`), c.status ? h('span', { class: 'sub' }, ` HTTP ${c.status}`) : ''),
       h('td', null, callBar(c, r)), h('td', { class: 'num' }, `+${number(Math.max(0, new Date(c.created_at) - start))} ${t('unit.ms')}`), h('td', { class: 'num' }, duration(c.latency_ms)),
-      h('td', { class: 'num' }, `${number(c.prompt_tokens)} / ${number(c.completion_tokens)}`), h('td', { class: 'num' }, money(c.cost)))))));
+      h('td', { class: 'num' }, `${number(c.prompt_tokens)} / ${number(c.completion_tokens)}`), h('td', { class: 'num' }, money(c.cost))), c.headers && h('tr', null, h('td', { colspan: 8 }, headers(c.headers)))]))));
 }
+
+const headers = (all) => h('details', { data: { test: 'headers' } }, h('summary', null, tn('request.headers', Object.keys(all).length)),
+  h('dl', { class: 'mono' }, Object.entries(all).map(([name, value]) => [h('dt', null, name), h('dd', null, value)])));

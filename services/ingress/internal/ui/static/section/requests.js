@@ -48,7 +48,10 @@ function mount({ root, params, live, on, signal, note }) {
   }
 
   /** The filter as the gateway knows it. */
-  const asked = () => ({ ...filter, client: clientId(filter.client) });
+  const asked = () => {
+    const trace = traceOf(filter.request_id);
+    return { ...filter, client: clientId(filter.client), ...(trace && { request_id: '', trace_id: trace }) };
+  };
 
   let loads = 0;
   async function load() {
@@ -110,7 +113,8 @@ function mount({ root, params, live, on, signal, note }) {
   /** What the gateway would say of a request that comes later. */
   function fits(r) {
     const called = (r.calls ?? []).map((c) => c.reason);
-    return (!filter.request_id || r.request_id.startsWith(filter.request_id)) && (!filter.model || [r.model, r.upstream_model].includes(filter.model))
+    const trace = traceOf(filter.request_id);
+    return (!filter.request_id || (trace ? r.trace_id === trace : r.request_id.startsWith(filter.request_id))) && (!filter.model || [r.model, r.upstream_model].includes(filter.model))
       && (!filter.provider || r.provider === filter.provider) && (!filter.client || r.principal === clientId(filter.client)) && (!filter.session_id || r.session_id === filter.session_id)
       && (!filter.reason || [r.routing_reason, r.status.replace(/^error: /, ''), ...called].includes(filter.reason)) && (!filter.status || filter.status === kind(r) || (filter.status === 'success' && r.status === 'success'));
   }
@@ -127,6 +131,9 @@ function mount({ root, params, live, on, signal, note }) {
     leave: () => clearTimeout(later),
   };
 }
+
+/** The id of a trace that is looked for, by itself or as it stands in a traceparent; '' for none. */
+const traceOf = (text) => /^(?:[0-9a-f]{2}-)?([0-9a-f]{32})(?:-[0-9a-f]{16}-[0-9a-f]{2})?$/i.exec(text)?.[1].toLowerCase() ?? '';
 
 const kind = (r) => (r.status.startsWith('error') ? 'failed' : r.status === 'success' && r.calls?.some((c) => c.outcome === 'failed' || c.outcome === 'lost') ? 'failover' : r.status);
 

@@ -7,7 +7,8 @@ import { confirm } from '../../parts/dialog.js';
 import { empty, failed, loading, words } from '../../parts/states.js';
 import { announce, copy, toast } from '../../parts/toast.js';
 import { quote, reasonText } from '../requestdetails.js';
-import { chat } from './chat.js';
+import { comparison } from './compare.js';
+import { follow } from './follow.js';
 import { images } from './images.js';
 import { modelSelect } from './models.js';
 import { options } from './options.js';
@@ -20,6 +21,7 @@ const SHOWN = 60; // messages of a session that are shown at first
 
 function mount({ root, params, on, signal, note }) {
   let session = '', running = null, dirty = false;
+  let pair = null; // of models that are compared
   let transcript = []; // of a conversation that is no session
   const answers = new Map(); // by the id of the request
 
@@ -34,23 +36,26 @@ function mount({ root, params, on, signal, note }) {
   const pictures = images(box, input);
   const models = modelSelect(params.model, signal);
   const button = h('button', { class: 'btn main', type: 'submit', data: { test: 'send' } }, t('play.send'));
-  box.append(pictures.shown, input, h('div', { class: 'row' }, models.element, pictures.button, h('span', { class: 'spacer' }), button));
+  const choice = h('span', null, models.element), abouts = h('div', null, models.about);
+  box.append(pictures.shown, input, h('div', { class: 'row' }, choice, pictures.button, h('span', { class: 'spacer' }), button));
   const parameters = options();
   const last = h('dl', { data: { test: 'last' } }), raw = h('pre', { tabindex: '0' });
+  const ofLast = h('div', null, h('h2', null, t('play.last')), last, h('details', null, h('summary', null, t('play.raw')), raw));
   const list = sessionList({ open: (id) => openSession(id), fresh, signal });
   const act = (test, key, run, cls = '') => h('button', { class: `btn small ${cls}`, type: 'button', data: { test }, on: { click: run } }, t(key));
   const forkButton = act('fork', 'play.fork', () => fork(''));
   const deleteButton = act('delete-session', 'play.delete', remove);
+  const compareButton = act('comparing', 'play.compare', () => (pair ? fresh() : compare(models.value(), '')));
+  compareButton.setAttribute('aria-pressed', 'false');
+  const conversation = h('div', { class: 'conversation' }, talk);
   const layout = h('div', { class: 'play' }, list.element,
     h('div', { class: 'talkcol' },
-      h('header', { class: 'top' }, title, about, h('span', { class: 'spacer' }), act('list', 'play.list', () => side('list'), 'onlyphone'), act('params', 'play.params', () => side('params'), 'onlynarrow'), forkButton, deleteButton, act('curl', 'action.curl', () => copy(curl()))),
-      talk, h('div', { class: 'compose' }, box)),
-    h('aside', { class: 'right', 'aria-label': t('play.request') }, h('div', { class: 'onlynarrow' }, act('back', 'play.back', () => side(''))), parameters.element, models.about,
-      h('h2', null, t('play.last')), last, h('details', null, h('summary', null, t('play.raw')), raw)));
+      h('header', { class: 'top' }, title, about, h('span', { class: 'spacer' }), act('list', 'play.list', () => side('list'), 'onlyphone'), act('params', 'play.params', () => side('params'), 'onlynarrow'), compareButton, forkButton, deleteButton, act('curl', 'action.curl', () => copy(curl()))),
+      conversation, h('div', { class: 'compose' }, box)),
+    h('aside', { class: 'right', 'aria-label': t('play.request') }, h('div', { class: 'onlynarrow' }, act('back', 'play.back', () => side(''))), parameters.element, abouts, ofLast));
   root.append(layout);
 
   const side = (name) => { const was = layout.classList.contains(name); layout.classList.remove('list', 'params'); if (name && !was) layout.classList.add(name); };
-  const atEnd = () => talk.scrollHeight - talk.scrollTop - talk.clientHeight < 80;
   const toEnd = () => { talk.scrollTop = talk.scrollHeight; };
 
   function showSession(id) {
@@ -63,8 +68,43 @@ function mount({ root, params, on, signal, note }) {
     note({ model: models.value(), session: id });
   }
 
+  /** Shows two models side by side. What was said before is no part of it. */
+  function compare(first, second) {
+    stop();
+    side('');
+    transcript = [];
+    showSession('');
+    pair = comparison([first, second], { body: members, began, signal, changed: noteCompared, busy: showBusy });
+    title.textContent = t('play.comparing');
+    set(conversation, pair.element);
+    set(abouts, pair.about);
+    choice.hidden = ofLast.hidden = true;
+    compareButton.setAttribute('aria-pressed', 'true');
+    noteCompared();
+    input.focus();
+  }
+
+  function noteCompared() {
+    if (!pair) return;
+    const [model, second] = pair.models();
+    note({ model, compare: second });
+  }
+
+  /** Ends the comparison, if there is one. */
+  function single() {
+    if (!pair) return;
+    pair.stop();
+    models.choose(pair.models()[0]);
+    pair = null;
+    set(conversation, talk);
+    set(abouts, models.about);
+    choice.hidden = ofLast.hidden = false;
+    compareButton.setAttribute('aria-pressed', 'false');
+  }
+
   function fresh() {
     stop();
+    single();
     side('');
     transcript = [];
     showSession('');
@@ -75,6 +115,7 @@ function mount({ root, params, on, signal, note }) {
   async function openSession(id) {
     if (!id) return;
     stop();
+    single();
     side('');
     transcript = [];
     set(talk, loading(6));
@@ -132,77 +173,70 @@ function mount({ root, params, on, signal, note }) {
     } catch (e) { toast(words(e), 'bad'); }
   }
 
-  function body(content) {
+  function members(model, history, content) {
     const system = parameters.system();
-    const said = { role: 'user', content };
-    return {
-      model: models.value(), ...parameters.members(), ...(session && { session_id: session }),
-      messages: [...(system ? [{ role: 'system', content: system }] : []), ...(session ? [] : transcript), said],
-    };
+    return { model, ...parameters.members(), messages: [...(system ? [{ role: 'system', content: system }] : []), ...history, { role: 'user', content }] };
   }
 
   function curl() {
-    const members = body(input.value || t('play.hello'));
-    delete members.session_id;
-    return `curl ${members.stream ? '-N ' : ''}${quote(address('v1/chat/completions'))} -H 'Content-Type: application/json' -H "Authorization: Bearer $HYDRALLM_KEY" -d ${quote(JSON.stringify(members))}`;
+    const said = input.value || t('play.hello');
+    const bodies = pair ? pair.models().map((model, i) => members(model, pair.histories()[i], said)) : [members(models.value(), session ? [] : transcript, said)];
+    return bodies.map((body) => `curl ${body.stream ? '-N ' : ''}${quote(address('v1/chat/completions'))} -H 'Content-Type: application/json' -H "Authorization: Bearer $HYDRALLM_KEY" -d ${quote(JSON.stringify(body))}`).join('\n');
   }
 
-  const submit = () => (running ? stop() : say(input.value));
-  const stop = () => { running?.abort(); };
+  const busy = () => running !== null || Boolean(pair?.running());
+  const submit = () => (busy() ? stop() : say(input.value));
+  const stop = () => { running?.abort(); pair?.stop(); };
+  const began = (id, answer) => { answers.set(id, answer); };
+
+  function showBusy() {
+    button.textContent = t(!busy() ? 'play.send' : pair ? 'play.stopboth' : 'play.stop');
+    button.dataset.test = busy() ? 'stop' : 'send';
+  }
 
   async function say(text) {
     const attached = pictures.take();
     if (!text.trim() && !attached.length) return;
     input.value = '';
     input.rows = 2;
-    const mySession = new AbortController();
-    running = mySession;
-    button.textContent = t('play.stop');
-    button.dataset.test = 'stop';
-    if (!talk.querySelector('.turn')) talk.replaceChildren();
     const content = attached.length ? [...(text.trim() ? [{ type: 'text', text }] : []), ...attached.map((url) => ({ type: 'image_url', image_url: { url } }))] : text;
-    const question = mine({ text, images: attached });
+    const question = { text, images: attached, content };
+    announce(t('play.answering'));
+    announce(await (pair ? pair.ask(question) : converse(question)));
+  }
+
+  /** Says something in the conversation, and gives what came of it, in words. */
+  async function converse(question) {
+    const { text, content } = question, call = new AbortController(), history = transcript;
+    running = call;
+    showBusy();
+    if (!talk.querySelector('.turn')) talk.replaceChildren();
     const answer = new Answer();
     answer.start();
-    talk.append(question, answer.element);
+    talk.append(mine(question), answer.element);
     toEnd();
-    announce(t('play.answering'));
-    if (!session && !transcript.length) await newSession();
-    const outcome = { usage: null, finish: '', error: null };
-    const follow = (add) => { const end = atEnd(); add(); if (end) toEnd(); };
-    try {
-      Object.assign(outcome, await chat(body(content), {
-        signal: running.signal,
-        head: (head) => { answer.head = head; answers.set(head.id, answer); if (head.warning) toast(t('play.nohistory'), 'bad'); answer.showMeta(t('play.streaming')); },
-        text: (piece) => follow(() => answer.addText(piece)),
-        reasoning: (piece) => follow(() => answer.addThought(piece)),
-      }));
-    } catch (e) {
-      if (e.name !== 'AbortError') outcome.error = e;
-    }
-    const stopped = mySession.signal.aborted;
-    if (stopped) outcome.error = null;
+    if (!session && !history.length) await newSession(call.signal);
     answer.actions = [...actionsOf(answer), ['retry', t('play.retry'), () => say(text)]];
-    follow(() => answer.end({ ...outcome, stopped }));
-    if (outcome.parts?.length) answer.parts(outcome.parts);
+    const body = { ...members(models.value(), session ? [] : history, content), ...(session && { session_id: session }) };
+    const outcome = await follow(talk, answer, body, {
+      signal: call.signal, began: (id) => { began(id, answer); if (answer.head?.warning) toast(t('play.nohistory'), 'bad'); },
+    });
     showLast(answer, outcome);
-    transcript.push({ role: 'user', content }, { role: 'assistant', content: answer.text });
-    announce(stopped ? t('play.stopped') : outcome.error ? words(outcome.error) : `${t('play.answered')} ${answer.text}`);
-    if (running === mySession) {
-      running = null;
-      button.textContent = t('play.send');
-      button.dataset.test = 'send';
+    if (answer.text) history.push({ role: 'user', content }, { role: 'assistant', content: answer.text });
+    if (running === call) running = null;
+    showBusy();
+    if (!signal.aborted && session) {
+      dirty = true;
+      named(answer);
     }
-    if (signal.aborted || !session) return;
-    dirty = true;
-    await named(answer);
+    return outcome.stopped ? t('play.stopped') : outcome.error ? words(outcome.error) : `${t('play.answered')} ${answer.text}`;
   }
 
   /** A conversation becomes a session with its first message, unless sessions can't be had. */
-  async function newSession() {
+  async function newSession(until) {
     try {
       const made = await admin('sessions/new', { method: 'POST' });
-      showSession(made.session_id);
+      if (!until.aborted) showSession(made.session_id);
     } catch (e) {
       if (e.status) toast(t('play.nosession', { message: words(e) }), 'bad');
     }
@@ -245,17 +279,24 @@ function mount({ root, params, on, signal, note }) {
       if (session && answer.took && answer.sources.hidden) named(answer); // where it was read is stored by now
     }
   });
-  on('refresh', () => { if (!running) list.read(); });
+  on('refresh', () => { if (!busy()) list.read(); });
 
   if (params.session) openSession(params.session);
+  else if (params.compare) compare(params.model ?? '', params.compare);
   else fresh();
   models.changed = () => note({ model: models.value(), session });
   return {
     update(p) {
+      if (p.compare && !p.session) {
+        if (pair) pair.choose([p.model ?? pair.models()[0], p.compare]);
+        else compare(p.model ?? models.value(), p.compare);
+        return;
+      }
+      if (pair && !p.session) fresh();
       if (p.model) models.choose(p.model);
       if ((p.session ?? '') !== session) { if (p.session) openSession(p.session); else fresh(); }
     },
-    escape: () => { if (running) stop(); else side(''); },
+    escape: () => { if (busy()) stop(); else side(''); },
     leave: () => { stop(); if (dirty) list.mark(''); },
   };
 }
