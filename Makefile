@@ -20,7 +20,7 @@ TOOL = GOWORK=off go -C $(CURDIR)/deploy/tools tool -n
 
 .PHONY: help
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: run
 run: ## run the gateway in one process; without any configuration it is a demo with a mock upstream
@@ -30,7 +30,13 @@ run: ## run the gateway in one process; without any configuration it is a demo w
 test: ## vet and test every module with the race detector
 	go vet work
 	go test -race -timeout $(TEST_TIMEOUT) work
+	@$(MAKE) --no-print-directory manifests
 	@go test -count 1 hydrallm/shared/testkit/archtest # reads files of every module, which Go's test cache does not see
+
+.PHONY: manifests
+manifests: ## build the manifests of Kubernetes and check them; needs the module proxy once
+	@cd deploy/kubernetes/check && if GOWORK=off go mod download >/dev/null 2>&1; then GOWORK=off go test ./...; \
+		else echo "manifests: the modules of Kubernetes can't be had, skipped"; fi
 
 .PHONY: build
 build: ## build bin/hydrallm and one binary per service
@@ -46,7 +52,7 @@ tidy: ## fail when a go.mod or go.sum is not tidy
 
 .PHONY: fmt
 fmt: ## fail when a file is not formatted or uses an idiom that go fix replaces
-	@out=$$(gofmt -l services shared); [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
+	@out=$$(gofmt -l services shared deploy); [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
 	@for dir in $(MODULES); do out=$$(cd $$dir && go fix -diff ./... 2>&1) || true; \
 		[ -z "$$out" ] || { echo "go fix has to say:"; echo "$$out"; exit 1; }; done
 
