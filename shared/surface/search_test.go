@@ -1,6 +1,7 @@
 package surface_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +15,7 @@ func TestSearchTools(t *testing.T) {
 	t.Parallel()
 	const chat, messages, responses = `"messages":[{"role":"user","content":"a"}]`, `"max_tokens":1,"messages":[{"role":"user","content":"a"}]`, `"input":"a"`
 	const f = `{"type":"function","name":"f","function":{"name":"f"},"input_schema":{}}`
+	long := strings.Repeat("x", 1<<20) // it would not fit into the head of a message
 	const custom = `{"name":"f","input_schema":{}}`
 	for _, tt := range []struct {
 		surface           contract.Surface
@@ -34,6 +36,8 @@ func TestSearchTools(t *testing.T) {
 		{contract.SurfaceMessages, `"tools":[` + custom + `,{"type":"web_search_20250305","name":"w"}],"tool_choice":{"type":"tool","name":"w"},` + messages, true, true},
 		{contract.SurfaceMessages, `"tools":[` + custom + `,{"type":"web_search_20250305","name":"w"}],"tool_choice":{"type":"tool","name":"f"},` + messages, true, false},
 		{contract.SurfaceMessages, `"tools":[{"name":"web_search","input_schema":{}}],"tool_choice":{"type":"tool","name":"web_search"},` + messages, false, false},
+		{contract.SurfaceMessages, `"tools":[{"type":"web_search_20250305","name":"` + long + `"}],"tool_choice":{"type":"any"},` + messages, true, true},
+		{contract.SurfaceResponses, `"tools":[{"type":"web_search_` + long + `"}],"tool_choice":"required",` + responses, true, true},
 		{contract.SurfaceResponses, responses, false, false},
 		{contract.SurfaceResponses, `"tools":[` + f + `,{"type":"web_search_preview"}],` + responses, true, false},
 		{contract.SurfaceResponses, `"tools":[` + f + `,{"type":"web_search_preview"}],"tool_choice":{"type":"web_search_preview"},` + responses, true, true},
@@ -48,6 +52,7 @@ func TestSearchTools(t *testing.T) {
 		require.NoError(t, form.Scan(body, &r), tt.body)
 		require.Equal(t, tt.offered, r.Traits.Searches, tt.body)
 		require.Equal(t, tt.demanded, r.Web.Tool != "", tt.body)
+		require.LessOrEqual(t, len(r.Web.Tool), 64)
 		require.False(t, r.Web.Search, tt.body)
 		require.Equal(t, tt.demanded, surface.Undone(&r) != nil, tt.body)
 		r.Web.Search = true

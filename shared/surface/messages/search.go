@@ -25,7 +25,7 @@ func (r *scan) search() {
 	r.req.Traits.Searches = slices.ContainsFunc(hosted, hostedTool.isSearch)
 	if r.req.Traits.Searches && demandsSearch(rawjson.Get(r.choice, "type"), rawjson.Get(r.choice, "name"), hosted, functions) {
 		i := slices.IndexFunc(hosted, hostedTool.isSearch)
-		r.req.Web.Tool = hosted[i].name
+		r.req.Web.Tool = openai.SearchName(hosted[i].name)
 	}
 }
 

@@ -250,7 +250,7 @@ func (r *reader) demanded(hosted ...string) []byte {
 	case len(hosted) == 0:
 		r.fail(openai.CodeInvalidValue, "tool_choice", "'tool_choice' demands a tool, but there is none in 'tools'.")
 	case r.Tools.searches() && slices.ContainsFunc(hosted, isSearch):
-		r.searches = hosted[slices.IndexFunc(hosted, isSearch)]
+		r.searches = openai.SearchName(hosted[slices.IndexFunc(hosted, isSearch)])
 	default:
 		r.fail("unsupported_value", "tool_choice",
 			"'tool_choice' demands the tool '%s', which is not to be had here: only functions, custom tools and namespaces are.", hosted[0])

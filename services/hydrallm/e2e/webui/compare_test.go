@@ -82,8 +82,12 @@ func TestCompare(t *testing.T) {
 	v.see(second+"[data-role=assistant] .error[role=alert]", "no <b>such</b> thing")
 	v.see("[data-test=send]", "")
 	v.see(first+"[data-test=meta]", "to first token")
-	v.see(first+"[data-test=meta] .way .chip", "a")
-	v.see(second+"[data-test=meta] .way .chip", "b") // also of what failed, once it is in the ledger
+	// The ledger tells the way, also of what failed. What it has told is not shown anew any more, so that it can be clicked at.
+	const last = "[data-role=assistant]:last-of-type "
+	for side, upstream := range map[string]string{first: "a", second: "b"} {
+		v.see(side+last+"[data-test=details]", "")
+		v.see(side+last+".way .chip", upstream)
+	}
 	contents := func(fake *fakellm.Server) string {
 		list := fake.Requests()
 		return gjson.GetBytes(list[len(list)-1].Body, "messages.#.content").Raw
@@ -94,7 +98,7 @@ func TestCompare(t *testing.T) {
 	// One side alone is asked again.
 	asked := len(left.Requests())
 	right.Handle(fakellm.Talk("from the right"))
-	v.clickOn(second+"[data-role=assistant]:last-of-type [data-test=retry]", "")
+	v.click(second + last + "[data-test=retry]")
 	v.see(second+"[data-role=assistant]", "from the right")
 	v.see("[data-test=send]", "")
 	require.Len(t, left.Requests(), asked)
