@@ -43,6 +43,10 @@ build: ## build bin/hydrallm and one binary per service
 	CGO_ENABLED=0 go build -trimpath -ldflags "$(LDFLAGS)" -o bin/ \
 		$(foreach b,$(BINARIES),./services/$(b)/cmd/$(b))
 
+.PHONY: release
+release: ## archives of all binaries for Linux, bills of materials and checksums, in dist/VERSION
+	@deploy/release.sh "$(VERSION)" dist/$(VERSION) $(PLATFORMS)
+
 .PHONY: check
 check: tidy fmt vet lint race alone vuln ## everything that must hold before a change lands
 

@@ -23,10 +23,18 @@ type Service struct {
 	Build      Build
 }
 
-// Main runs the service until the process is told to stop, and gives the exit code.
+// Main runs the service until the process is told to stop, and gives the exit code. With the arguments "healthcheck PORT [PATH]" it asks the one that
+// runs instead (Healthcheck).
 func Main(s Service) int {
 	ctx, stop := lifecycle.Signals()
 	defer stop()
+	if len(os.Args) > 1 && os.Args[1] == "healthcheck" {
+		if err := Healthcheck(ctx, os.Args[2:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		return 0
+	}
 	env, err := config.Process()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

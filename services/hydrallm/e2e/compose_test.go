@@ -132,6 +132,25 @@ func containers(t *testing.T, format string) []string {
 	return strings.Split(strings.TrimSpace(string(out)), "\n")
 }
 
+// requireConfined checks that the containers of the gateway can do no more than serve.
+func requireConfined(t *testing.T) {
+	t.Helper()
+	const format = "{{.Config.Image}}|{{.Config.User}}|{{.HostConfig.ReadonlyRootfs}}|{{.HostConfig.Privileged}}|{{.HostConfig.CapDrop}}|{{.HostConfig.CapAdd}}|{{.HostConfig.SecurityOpt}}"
+	seen := 0
+	for _, id := range containers(t, "{{.ID}}") {
+		out, err := exec.CommandContext(t.Context(), "docker", "inspect", "--format", format, id).Output()
+		require.NoError(t, err)
+		image, rest, _ := strings.Cut(strings.TrimSpace(string(out)), "|")
+		if !strings.HasPrefix(image, "hydrallm/") {
+			continue
+		}
+		seen++
+		require.Equal(t, "10001:10001|true|false|[ALL]|[]|[no-new-privileges:true]", rest, image)
+		require.Error(t, exec.CommandContext(t.Context(), "docker", "exec", id, "sh", "-c", "true").Run(), "%s has a shell", image)
+	}
+	require.Equal(t, gatewayN, seen)
+}
+
 func (s *stack) url(path string) string { return "http://" + s.addr + path }
 
 // status gives the status code of a GET.

@@ -19,7 +19,8 @@ import (
 
 const (
 	question   = "What does a gateway do?"
-	containerN = 8 // nats, postgres, five services, the mock
+	gatewayN   = 6            // five services, the mock
+	containerN = 2 + gatewayN // and NATS and PostgreSQL
 	clients    = 20
 )
 
@@ -31,6 +32,7 @@ func TestCompose(t *testing.T) {
 	s.awaitHealthy(t, containerN)
 	require.Equal(t, http.StatusOK, s.status(t, "/healthz"))
 	require.Equal(t, http.StatusOK, s.status(t, "/readyz"))
+	requireConfined(t)
 
 	client := openai.NewClient(option.WithBaseURL(s.url("/v1")), option.WithAPIKey("unused"), option.WithMaxRetries(0))
 	models, err := client.Models.List(t.Context())

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.yaml.in/yaml/v3"
 
 	"hydrallm/shared/testkit/machine"
 )
@@ -68,4 +69,42 @@ func TestComposeTakesItsFiles(t *testing.T) {
 		require.NoError(t, os.WriteFile(file, bytes.ReplaceAll(block[1], []byte("./chromium.json"), []byte(profile)), 0o600))
 		require.Contains(t, composeSet(t, slices.Concat([]string{"-f", file}, profiles), "config"), "hydrallm/enricher-chromium")
 	}
+}
+
+// R-873: every container of the set is confined, and the images of the gateway hold nothing but the binary.
+func TestComposeConfines(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile(repository + "compose.yaml")
+	require.NoError(t, err)
+	var set struct {
+		Services map[string]struct {
+			Image       string
+			User        string
+			Privileged  bool
+			ReadOnly    bool     `yaml:"read_only"`
+			CapDrop     []string `yaml:"cap_drop"`
+			CapAdd      []string `yaml:"cap_add"`
+			SecurityOpt []string `yaml:"security_opt"`
+			NetworkMode string   `yaml:"network_mode"`
+			Ports       []string
+		}
+	}
+	require.NoError(t, yaml.Unmarshal(file, &set))
+	require.NotEmpty(t, set.Services)
+	for name, s := range set.Services {
+		require.True(t, s.ReadOnly || name == "grafana", "%s writes to its image", name) // Grafana unpacks plugins into it
+		require.Equal(t, []string{"ALL"}, s.CapDrop, name)
+		require.Empty(t, s.CapAdd, name)
+		require.Equal(t, []string{"no-new-privileges:true"}, s.SecurityOpt, name)
+		require.False(t, s.Privileged || s.NetworkMode != "", name)
+		for _, port := range s.Ports {
+			require.Regexp(t, `^(127\.0\.0\.1|\$\{HYDRALLM_BIND:-127\.0\.0\.1\}):`, port, "%s is published to everybody", name)
+		}
+	}
+	image, err := os.ReadFile(repository + "deploy/Dockerfile")
+	require.NoError(t, err)
+	_, final, found := strings.Cut(string(image), "\nFROM scratch\n")
+	require.True(t, found)
+	require.Contains(t, final, "\nUSER 10001:10001\n")
+	require.NotRegexp(t, `(?m)^(FROM|RUN|ADD|USER root)`, final, "nothing is run or added in the final stage")
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strconv"
 
 	"github.com/alecthomas/kong"
 
@@ -29,6 +30,8 @@ type commands struct {
 	Intent  intentCmd  `cmd:"" help:"Check which questions are taken for ones that need the web."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Offer the search and the reading of web pages as an MCP server."`
 	Version versionCmd `cmd:"" help:"Print the version."`
+
+	Healthcheck healthcheckCmd `cmd:"" help:"Ask the server on a port of this machine whether it is well."`
 }
 
 // Run executes the command line and gives the exit code: 0, 1 after an error, 2 for a command line that makes no sense.
@@ -54,6 +57,16 @@ func (a *App) Run(args []string) int {
 		return 1
 	}
 	return 0
+}
+
+type healthcheckCmd struct {
+	Port int    `arg:"" help:"Port of the server."`
+	Path string `arg:"" optional:"" default:"/readyz" help:"Path that has to answer 200 (${default})."`
+}
+
+// Run asks once.
+func (c healthcheckCmd) Run(a *App) error {
+	return process.Healthcheck(a.Ctx, []string{strconv.Itoa(c.Port), c.Path})
 }
 
 type versionCmd struct{}
