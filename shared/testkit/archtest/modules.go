@@ -19,7 +19,7 @@ var (
 )
 
 // outside are modules that go.work leaves out on purpose: their dependencies must not raise ours.
-var outside = []string{"deploy/kubernetes/check", "deploy/tools"}
+var outside = []string{"deploy/kubernetes/check", "deploy/tools", "deploy/tools/release"}
 
 // ModuleFaults lists what is wrong with the modules below root: one that go.work does not name, another Go version, a sibling without a
 // replace line that leads to it.
