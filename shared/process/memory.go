@@ -16,13 +16,15 @@ import (
 	"hydrallm/shared/telemetry"
 )
 
-// How the heap may grow before it is collected, in percent of what is in use. A gateway keeps little and allocates much: with Go's 100 much of its CPU
-// goes into collecting a few megabytes. When it keeps much, as for many clients that read slowly, a percentage of it is a lot. Twice the headroom takes
-// 35 MB more under load and some 5 % less CPU for a small request; half of it the reverse.
+// How the heap may grow before it is collected. A gateway keeps little and allocates much: with Go's 100 % of what is in use, much of its CPU goes into
+// collecting a few megabytes. When it keeps much, as for many clients that read slowly, a percentage of it is a lot. Who allocates fast, as large bodies
+// do, gets more room, so that there are no more than some collections in a second: each costs the same, however much garbage there is.
 const (
-	maxGrowth = 200
-	minGrowth = 50
-	headroom  = 32 << 20 // bytes of growth between the two
+	headroom    = 32 << 20 // bytes of growth
+	maxHeadroom = 64 << 20 // of who allocates fast
+	perSecond   = 5        // collections in a second, from headroom to maxHeadroom
+	maxGrowth   = 200      // percent of what is in use, for headroom
+	minGrowth   = 50       // percent of what is in use, whatever that is
 )
 
 // When memory that a burst has left goes back to the system.
@@ -58,6 +60,7 @@ type keeper struct {
 	release   func()
 
 	growth int    // percent, as set last
+	last   uint64 // bytes allocated when it looked last
 	looks  int    // since the last quiet period began
 	before uint64 // bytes allocated when it began
 }
@@ -77,7 +80,9 @@ func (k *keeper) run(ctx context.Context) {
 
 func (k *keeper) look() {
 	h := k.read()
-	if g := growth(h.live); k.setGrowth != nil && (g-k.growth)*(g-k.growth) > k.growth*k.growth/100 { // setting it stops the world for a moment
+	g := growth(h.live, h.allocated-k.last)
+	k.last = h.allocated
+	if k.setGrowth != nil && (g-k.growth)*(g-k.growth) > k.growth*k.growth/100 { // setting it stops the world for a moment
 		k.growth = g
 		k.setGrowth(g)
 	}
@@ -90,9 +95,15 @@ func (k *keeper) look() {
 	k.looks, k.before = 0, h.allocated
 }
 
-// growth is how many percent the heap may grow by when live bytes are in use.
-func growth(live uint64) int {
-	return int(min(max(headroom*100/max(live, 1), minGrowth), maxGrowth))
+// growth is how many percent the heap may grow by when live bytes are in use and rate bytes are allocated in a second.
+func growth(live, rate uint64) int {
+	live = max(live, 1)
+	room := uint64(headroom)
+	if live < headroom*100/maxGrowth {
+		room = live * maxGrowth / 100
+	}
+	room = max(room, min(rate/perSecond, maxHeadroom))
+	return int(max(room*100/live, minGrowth))
 }
 
 // keepMemory looks after the memory of the process until stop is called. GOGC in the environment means that the collector is left alone.

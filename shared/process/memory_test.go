@@ -17,9 +17,25 @@ import (
 func TestGrowth(t *testing.T) {
 	t.Parallel()
 	const mb = 1 << 20
-	tests := map[uint64]int{0: maxGrowth, 5 * mb: maxGrowth, 16 * mb: 200, 32 * mb: 100, 64 * mb: minGrowth, 1 << 40: minGrowth, math.MaxUint64: minGrowth}
-	for live, want := range tests {
-		require.Equal(t, want, growth(live), live)
+	tests := []struct {
+		live, rate uint64
+		want       int
+	}{
+		{0, 0, maxGrowth},
+		{5 * mb, 0, maxGrowth},
+		{16 * mb, 0, 200},
+		{32 * mb, 0, 100},
+		{64 * mb, 0, minGrowth},
+		{1 << 40, 0, minGrowth},
+		{math.MaxUint64, math.MaxUint64, minGrowth},
+		// More than perSecond times the headroom in a second gives more room.
+		{16 * mb, 160 * mb, 200},
+		{16 * mb, 240 * mb, 300},
+		{16 * mb, 10_000 * mb, 400},
+		{192 * mb, 10_000 * mb, minGrowth},
+	}
+	for _, tt := range tests {
+		require.Equal(t, tt.want, growth(tt.live, tt.rate), tt)
 	}
 }
 
@@ -35,7 +51,7 @@ func TestKeeper(t *testing.T) {
 	}{
 		"idle and small":       {5 * mb, 7 * mb, 0, []int{200}, 0},
 		"idle after a burst":   {5 * mb, 60 * mb, mb / 10, []int{200}, 6},
-		"busy":                 {5 * mb, 60 * mb, 100 * mb, []int{200}, 0},
+		"busy":                 {5 * mb, 60 * mb, 100 * mb, []int{200, 399}, 0},
 		"full of slow readers": {200 * mb, 100 * mb, mb / 10, []int{50}, 6},
 	}
 	for name, tt := range tests {

@@ -34,7 +34,7 @@ type attempt struct {
 	entry   contract.Attempt // of the ledger
 	status  int              // HTTP status of the upstream
 	omitted int              // images that were left out of the request
-	effort  bool             // the request says how much the model shall think
+	body    []byte           // of the request before the dialect
 	thought bool             // it holds what was thought before, in the gateway's words
 	native  bool             // what the upstream says is in the client's protocol
 	settled bool             // slot, permit and key were given back
@@ -82,7 +82,8 @@ func (a *attempt) lighten(v classify.Verdict) bool {
 	case l.Plain != nil && v.Names("stream_options", "include_usage"):
 		l.Patch, l.Plain = l.Plain, nil
 		plan.Refuses(l.Channel.Provider)
-	case a.effort && !l.NoEffort && (!a.run.pinned() || a.foreign()) && v.Names("reasoning_effort", "reasoning effort", "thinking"):
+	case !l.NoEffort && (!a.run.pinned() || a.foreign()) && v.Names("reasoning_effort", "reasoning effort", "thinking") &&
+		rawjson.Get(a.body, "reasoning_effort") != nil:
 		l.NoEffort = true
 		plan.Lacks(l.Channel.Provider, l.Model, contract.FeatureThinking)
 	case a.thought && !l.NoThought && v.Names("reasoning_content"):
@@ -196,9 +197,8 @@ func (a *attempt) build(ctx context.Context) upstream.Call {
 	}
 	if a.link.NoEffort {
 		body = rawjson.AppendDelete(nil, body, "reasoning_effort")
-	} else {
-		a.effort = rawjson.Get(body, "reasoning_effort") != nil
 	}
+	a.body = body
 	if a.foreign() {
 		if a.link.NoThought || !a.routed() && compat.RefusesThoughts(c.Vendor) { // for routed requests the dialect knows
 			body, _ = compat.WithoutThoughts(body)

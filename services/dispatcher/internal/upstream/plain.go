@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -208,7 +209,7 @@ func (c *plainConn) exchange(req *http.Request) (*http.Response, error) {
 func (c *plainConn) send(req *http.Request) error {
 	w := writers.Get().(*bufio.Writer) //nolint:forcetypeassert // the pool holds nothing else
 	defer writers.Put(w)
-	w.Reset(c.Conn)
+	w.Reset(bodyConn{c.Conn})
 	defer w.Reset(nil)
 	if err := req.Write(w); err != nil {
 		return fmt.Errorf("sending the upstream request: %w", err)
@@ -217,6 +218,19 @@ func (c *plainConn) send(req *http.Request) error {
 		return fmt.Errorf("sending the upstream request: %w", err)
 	}
 	return nil
+}
+
+// bodyConn sends the body of a request, which lies in memory, in one piece. net/http would have it copied in many.
+type bodyConn struct{ net.Conn }
+
+// ReadFrom implements io.ReaderFrom.
+func (c bodyConn) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		if body, ok := limited.R.(*bytes.Reader); ok && int64(body.Len()) <= limited.N {
+			return body.WriteTo(c.Conn)
+		}
+	}
+	return io.Copy(c.Conn, r)
 }
 
 func (c *plainConn) answer(req *http.Request) (*http.Response, error) {

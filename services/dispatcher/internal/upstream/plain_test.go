@@ -254,3 +254,39 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		require.EqualValues(t, 2, conns.Load())
 	})
 }
+
+// counted counts what is written to a connection, in calls.
+type counted struct {
+	net.Conn
+
+	writes *atomic.Int64
+}
+
+func (c counted) Write(p []byte) (int, error) {
+	c.writes.Add(1)
+	return c.Conn.Write(p)
+}
+
+// A large body is sent from where it lies: what fills the buffer behind the header, then all the rest.
+func TestLargeBodyInOnePiece(t *testing.T) {
+	t.Parallel()
+	s := script(t, func(conn net.Conn, r *bufio.Reader) {
+		for request(r) {
+			_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+		}
+	})
+	var writes atomic.Int64
+	client := upstream.New(upstream.Config{Dial: func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		return counted{conn, &writes}, err
+	}})
+	defer client.Close()
+	large := call(s.url)
+	large.Body = make([]byte, 1<<20)
+	resp, err := client.Do(t.Context(), large)
+	require.NoError(t, err)
+	_, err = io.Copy(io.Discard, resp.Body)
+	require.NoError(t, err)
+	resp.Close()
+	require.LessOrEqual(t, writes.Load(), int64(2))
+}
