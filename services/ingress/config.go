@@ -58,6 +58,7 @@ type Config struct {
 	ToolInstall  bool             // operators may have tools installed on this machine
 	Environ      []string         // of the programs that does it, such as os.Environ(); keys are left out
 	Settings     *settings.View   // the configuration as it is now; nil = the default one, which does not change
+	Clock        func() time.Time // of the limits of keys; nil = time.Now
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
 }
@@ -81,6 +82,9 @@ func (c *Config) setDefaults() {
 	}
 	if c.Settings == nil {
 		c.Settings = settings.New(&config.Config{}, slog.New(slog.DiscardHandler))
+	}
+	if c.Clock == nil {
+		c.Clock = time.Now
 	}
 	if c.Zone == nil {
 		c.Zone = time.Local

@@ -135,7 +135,7 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	}
 	r.gate = clientkey.NewGate(counts, func(ctx context.Context, clients []query.ClientSince) ([]query.ClientUsage, error) {
 		return query.GetClientUsage.Ask(ctx, i.bus, clients)
-	}, i.cfg.Zone, i.log)
+	}, i.cfg.Clock, i.cfg.Zone, i.log)
 	r.wg.Go(func() { r.gate.Run(work) })
 	if r.sweeper, err = i.bus.Sweep(ctx); err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 type Gate struct {
 	counters Counters
 	usage    Usage
+	clock    func() time.Time // of limits
 	zone     *time.Location
 	log      *slog.Logger
 
@@ -31,10 +32,10 @@ type account struct {
 	spent            spending
 }
 
-// NewGate makes a gate. Budgets begin at midnight in zone.
-func NewGate(counters Counters, usage Usage, zone *time.Location, log *slog.Logger) *Gate {
+// NewGate makes a gate. The minutes of limits are those of clock, and budgets begin at midnight in zone.
+func NewGate(counters Counters, usage Usage, clock func() time.Time, zone *time.Location, log *slog.Logger) *Gate {
 	const waiting = 1024
-	return &Gate{counters: counters, usage: usage, zone: zone, log: log, uncovered: make(chan *meter, waiting), keys: map[string]*account{}}
+	return &Gate{counters: counters, usage: usage, clock: clock, zone: zone, log: log, uncovered: make(chan *meter, waiting), keys: map[string]*account{}}
 }
 
 func (g *Gate) account(id string) *account {
@@ -47,9 +48,10 @@ func (g *Gate) account(id string) *account {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if a = g.keys[id]; a == nil {
-		a = &account{}
-		a.requests.store, a.requests.name = g.counters, id+".requests"
-		a.tokens.store, a.tokens.name = g.counters, id+".tokens"
+		a = &account{
+			requests: meter{store: g.counters, clock: g.clock, name: id + ".requests"},
+			tokens:   meter{store: g.counters, clock: g.clock, name: id + ".tokens"},
+		}
 		g.keys[id] = a
 	}
 	return a
@@ -191,6 +193,9 @@ type Rate struct {
 	Limit, Remaining int64         // Limit 0 = none
 	Reset            time.Duration // until nothing of it is used
 }
+
+// Now is the time by the clock of the limits.
+func (g *Gate) Now() time.Time { return g.clock() }
 
 // State gives how the limits of a key stand, as far as it is known here.
 func (g *Gate) State(k *Key, now time.Time) (s State) {

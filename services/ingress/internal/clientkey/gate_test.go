@@ -98,7 +98,7 @@ func TestRequestLimitOverSeveralIngresses(t *testing.T) {
 		for range 3 {
 			bucket, err := bustest.Connect(t, server).Bucket(t.Context(), subject.ClientCountsBucket)
 			require.NoError(t, err)
-			g := clientkey.NewGate(bucket, nothing, time.UTC, discard)
+			g := clientkey.NewGate(bucket, nothing, time.Now, time.UTC, discard)
 			for range 8 {
 				wg.Go(func() {
 					for range limit/8 + 10 {
@@ -128,7 +128,7 @@ func TestTokenLimitOverSeveralIngresses(t *testing.T) {
 	for range 2 {
 		bucket, err := bustest.Connect(t, server).Bucket(t.Context(), subject.ClientCountsBucket)
 		require.NoError(t, err)
-		g := clientkey.NewGate(bucket, nothing, time.UTC, discard)
+		g := clientkey.NewGate(bucket, nothing, time.Now, time.UTC, discard)
 		for i := range 8 {
 			wg.Go(func() {
 				for range 200 {
@@ -151,7 +151,7 @@ func TestWindows(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &counts{}
-		one, two := clientkey.NewGate(store, nothing, time.UTC, discard), clientkey.NewGate(store, nothing, time.UTC, discard)
+		one, two := clientkey.NewGate(store, nothing, time.Now, time.UTC, discard), clientkey.NewGate(store, nothing, time.Now, time.UTC, discard)
 		k := &clientkey.Key{ID: "ck_a", Limits: clientkey.Limits{Requests: 3, Tokens: 100}}
 		require.Equal(t, clientkey.State{Requests: clientkey.Rate{Limit: 3, Remaining: 3}, Tokens: clientkey.Rate{Limit: 100, Remaining: 100}}, one.State(k, time.Now()))
 		require.True(t, admitted(t.Context(), one, k, 10))
@@ -182,7 +182,7 @@ func TestTokensAreCorrected(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &counts{}
-		one, two := clientkey.NewGate(store, nothing, time.UTC, discard), clientkey.NewGate(store, nothing, time.UTC, discard)
+		one, two := clientkey.NewGate(store, nothing, time.Now, time.UTC, discard), clientkey.NewGate(store, nothing, time.Now, time.UTC, discard)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { one.Run(ctx) })
@@ -227,7 +227,7 @@ func TestLittleIsAsked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := &counts{}
-		g := clientkey.NewGate(store, nothing, time.UTC, discard)
+		g := clientkey.NewGate(store, nothing, time.Now, time.UTC, discard)
 		k := &clientkey.Key{ID: "ck_a", Limits: clientkey.Limits{Requests: 1000}}
 		for range 1000 {
 			require.True(t, admitted(t.Context(), g, k, 0))
@@ -256,7 +256,7 @@ func TestWithoutTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &counts{}
 		store.fail(errors.New("away"))
-		g := clientkey.NewGate(store, nothing, time.UTC, discard)
+		g := clientkey.NewGate(store, nothing, time.Now, time.UTC, discard)
 		k := &clientkey.Key{ID: "ck_a", Limits: clientkey.Limits{Requests: 5}}
 		for range 3 {
 			passed := 0
@@ -270,7 +270,7 @@ func TestWithoutTheStore(t *testing.T) {
 		}
 		store.fail(nil)
 		require.True(t, admitted(t.Context(), g, k, 0))
-		other := clientkey.NewGate(store, nothing, time.UTC, discard)
+		other := clientkey.NewGate(store, nothing, time.Now, time.UTC, discard)
 		require.Equal(t, 4, func() (n int) {
 			for range 20 {
 				if admitted(t.Context(), other, k, 0) {
@@ -314,7 +314,7 @@ func TestBudget(t *testing.T) {
 		seoul := time.FixedZone("KST", 9*3600)
 		db := &used{}
 		db.is(query.ClientUsage{Tokens: 60, CostNanos: 1}, nil)
-		g := clientkey.NewGate(&counts{}, db.ask, seoul, discard)
+		g := clientkey.NewGate(&counts{}, db.ask, time.Now, seoul, discard)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
 		wg.Go(func() { g.Run(ctx) })
@@ -368,7 +368,7 @@ func TestBudgetWithoutTheDatabase(t *testing.T) {
 			asked.Add(1)
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, time.UTC, discard)
+		}, time.Now, time.UTC, discard)
 		k := &clientkey.Key{ID: "ck_a", Budget: &clientkey.Budget{Amount: 10, Unit: clientkey.Tokens, Period: clientkey.Month}}
 		var wg sync.WaitGroup
 		for range 50 {
@@ -410,7 +410,7 @@ func TestPeriods(t *testing.T) {
 }
 
 func BenchmarkAdmit(b *testing.B) {
-	g := clientkey.NewGate(&counts{}, nothing, time.UTC, discard)
+	g := clientkey.NewGate(&counts{}, nothing, time.Now, time.UTC, discard)
 	for name, k := range map[string]*clientkey.Key{
 		"no limits": {ID: "ck_a"},
 		"limits and budget": {

@@ -42,6 +42,7 @@ func (c counter) live(now time.Time) bool {
 // requests need no I/O. What is given back stays here until the window ends.
 type meter struct {
 	store Counters
+	clock func() time.Time
 	name  string // of the counter
 
 	mu     sync.Mutex
@@ -93,7 +94,7 @@ func (m *meter) state(limit int64, now time.Time) reading {
 // take uses n of the limit. ok is false when so much is not left in this window. It waits only for the counter, and that until ctx ends.
 func (m *meter) take(ctx context.Context, n, limit int64) (r reading, ok bool) {
 	for {
-		now := time.Now()
+		now := m.clock()
 		m.mu.Lock()
 		m.roll(limit, now)
 		if !m.start.IsZero() {
@@ -119,7 +120,7 @@ func (m *meter) take(ctx context.Context, n, limit int64) (r reading, ok bool) {
 			select {
 			case <-others:
 			case <-ctx.Done(): // of who waits: it gets nothing
-				return m.state(limit, time.Now()), false
+				return m.state(limit, m.clock()), false
 			}
 			continue
 		}
@@ -151,7 +152,7 @@ func (m *meter) fetch(ctx context.Context, need, limit int64) {
 	}
 	start, free := c.start(), max(limit-c.Taken, 0)
 	if err != nil {
-		start, got, free, m.alone = time.UnixMilli(time.Now().UnixMilli()), limit, 0, true
+		start, got, free, m.alone = time.UnixMilli(m.clock().UnixMilli()), limit, 0, true
 		if !m.start.IsZero() {
 			start, got, free = m.start, m.free, 0
 		}
@@ -175,7 +176,7 @@ func (m *meter) portion(ctx context.Context, need, limit int64) (c counter, got 
 		if err != nil && !errors.Is(err, bus.ErrKeyNotFound) {
 			return c, 0, err
 		}
-		c, now := counter{}, time.Now()
+		c, now := counter{}, m.clock()
 		if err == nil {
 			if json.Unmarshal(e.Value, &c) != nil {
 				c = counter{}
@@ -221,7 +222,7 @@ func (m *meter) debt(free int64) int64 {
 func (m *meter) correct(n, used, limit int64, taken time.Time) (cover bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.roll(limit, time.Now())
+	m.roll(limit, m.clock())
 	if used < n && !m.start.Equal(taken) {
 		return false // what is given back was of a window that is over
 	}

@@ -41,7 +41,7 @@ func (x *exchange) showLimits() {
 	if !x.limited() {
 		return
 	}
-	now := time.Now()
+	now := x.api.Gate.Now()
 	s := x.api.Gate.State(x.key, now)
 	x.showRate("requests", s.Requests, now)
 	x.showRate("tokens", s.Tokens, now)
