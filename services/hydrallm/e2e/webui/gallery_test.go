@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/stretchr/testify/require"
-
 	"hydrallm/shared/testkit/fakellm"
 )
 
@@ -63,7 +61,7 @@ func TestGallery(t *testing.T) {
 				}
 				v.until(`() => !document.querySelector('main .skeleton')`)
 				v.picture(fmt.Sprintf("%s-%d-%s", id, width, theme))
-				require.True(t, v.holds(`() => document.documentElement.scrollWidth <= innerWidth`), "%s is wider than %d", id, width)
+				v.until(`(id, width) => document.documentElement.scrollWidth <= innerWidth`, id, width) // what follows the width by script needs a moment
 			}
 		}
 	}

@@ -139,6 +139,7 @@ func TestKeyboard(t *testing.T) {
 	// The first tab stop leads past the navigation, and what has the focus shows it.
 	v.reload()
 	v.see("h1", "")
+	v.until(`() => !document.querySelector('main .skeleton')`)
 	v.press(input.Tab)
 	v.until(`() => document.activeElement.className === 'skiplink' && getComputedStyle(document.activeElement).outlineStyle !== 'none'`)
 	v.press(input.Enter)

@@ -40,7 +40,7 @@ func TestPlaygroundStops(t *testing.T) {
 		v.section("playground?model=demo")
 		before := len(fake.Requests())
 		v.say("count, " + how)
-		v.see("[data-role=assistant] .plain", "one two")
+		v.until(`(said) => { const all = [...document.querySelectorAll('[data-role]')]; return all.at(-2).textContent.includes(said) && all.at(-1).textContent.includes('one two'); }`, "count, "+how)
 		require.Equal(t, 1, fake.Active(), how)
 		ends[how]()
 		await.True(t, func() bool { return fake.Active() == 0 }, how, "does not end the call")
@@ -129,7 +129,7 @@ func TestFork(t *testing.T) {
 	v.reload()
 	v.see("[data-role=assistant]", "answer to second")
 	// Behind the first answer.
-	v.eval(`() => document.querySelector('[data-role=assistant] [data-test=fork-here]').scrollIntoView()`)
+	v.until(`() => { document.querySelector('[data-role=assistant] [data-test=fork-here]').scrollIntoView(); return true; }`)
 	v.click("[data-role=assistant] [data-test=fork-here]")
 	v.gone("[data-role=assistant]", "answer to second")
 	v.see("[data-role=assistant]", "answer to first")

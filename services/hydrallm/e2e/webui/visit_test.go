@@ -33,8 +33,9 @@ type visit struct {
 	problems []string
 }
 
-// watch tells what the policy forbade. Its binding is there in each document of the page.
-const watch = `addEventListener('securitypolicyviolation', (e) => reportProblem(e.violatedDirective + ' forbids ' + (e.blockedURI || e.sourceFile)))`
+// watch tells what the policy forbade, and counts clicks. Its binding is there in each document of the page.
+const watch = `addEventListener('securitypolicyviolation', (e) => reportProblem(e.violatedDirective + ' forbids ' + (e.blockedURI || e.sourceFile)));
+	let testClicks = 0; addEventListener('click', () => testClicks++, true);`
 
 // stranger opens the page of a gateway, whose address ends with a slash, in a browser that has never been there.
 func stranger(t *testing.T, root string) *visit {
@@ -118,12 +119,12 @@ func (v *visit) holds(js string, args ...any) bool {
 	return string(v.eval(js, args...)) == "true"
 }
 
-// until waits for a function in the page to give something that is true.
+// until waits for a function in the page to give something that is true. What it looks at need not be there yet.
 func (v *visit) until(js string, args ...any) {
 	v.t.Helper()
 	page := v.page.Timeout(await.Limit)
 	defer page.CancelTimeout()
-	if err := page.Wait(rod.Eval(js, args...)); err != nil {
+	if err := page.Wait(rod.Eval(`(...args) => { try { return (`+js+`)(...args); } catch { return false; } }`, args...)); err != nil {
 		v.fail("waited in vain (%v): %s %v", err, js, args)
 	}
 }
@@ -166,29 +167,34 @@ func (v *visit) click(css string) {
 	v.clickOn(css, "")
 }
 
-// clickOn clicks at an element with a text, with the mouse.
+// clickOn clicks at an element with a text, with the mouse. News may replace the element under the mouse, so that nothing is clicked; then it clicks at the
+// one that is there instead.
 func (v *visit) clickOn(css, text string) {
 	v.t.Helper()
-	e := v.element(css, text)
-	defer e.CancelTimeout()
-	if err := e.Click(proto.InputMouseButtonLeft, 1); err != nil {
-		v.fail("clicking at %s %q: %v", css, text, err)
-	}
+	clicks := func() string { return string(v.eval(`() => [performance.timeOrigin, testClicks]`)) }
+	await.True(v.t, func() bool {
+		e := v.element(css, text)
+		defer e.CancelTimeout()
+		before := clicks()
+		return e.Click(proto.InputMouseButtonLeft, 1) == nil && clicks() != before
+	}, "a click at", css, text)
 }
 
-// write puts a text into a field, as if it was typed there.
+// write puts a text into a field, as if it was typed there. Like clickOn it does so again if the field has been replaced meanwhile.
 func (v *visit) write(css, text string) {
 	v.t.Helper()
-	e := v.element(css, "")
-	defer e.CancelTimeout()
-	require.NoError(v.t, e.SelectAllText())
-	require.NoError(v.t, e.Input(text))
+	await.True(v.t, func() bool {
+		e := v.element(css, "")
+		defer e.CancelTimeout()
+		return e.SelectAllText() == nil && e.Input(text) == nil && v.holds(`(css, text) => { `+find+` return find(css, '')?.value === text; }`, css, text)
+	}, "writing into", css)
 }
 
+// choose takes a value of a list.
 func (v *visit) choose(css, value string) {
 	v.t.Helper()
 	v.element(css, "").CancelTimeout()
-	v.eval(`(css, value) => { const e = document.querySelector(css); e.value = value; e.dispatchEvent(new Event('change', { bubbles: true })); }`, css, value)
+	v.until(`(css, value) => { const e = document.querySelector(css); e.value = value; e.dispatchEvent(new Event('change', { bubbles: true })); return true; }`, css, value)
 }
 
 func (v *visit) press(keys ...input.Key) {
