@@ -46,6 +46,6 @@ func TestDescriptionOfTheInterface(t *testing.T) {
 	require.NoError(t, err)
 	resp, err := proxy.Client().Do(req)
 	require.NoError(t, err)
-	defer resp.Body.Close()
+	defer resp.Body.Close() //nolint:errcheck // it was read
 	require.Equal(t, http.StatusOK, resp.StatusCode)
 }

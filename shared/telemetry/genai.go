@@ -14,8 +14,8 @@ const (
 	LabelProvider      = "gen_ai_provider_name"
 	LabelRequestModel  = "gen_ai_request_model"
 	LabelResponseModel = "gen_ai_response_model"
-	LabelTokenType     = "gen_ai_token_type"
-	LabelErrorType     = "error_type" // empty for what went well
+	LabelTokenType     = "gen_ai_token_type" //nolint:gosec // G101: no credential, but what models count
+	LabelErrorType     = "error_type"        // empty for what went well
 )
 
 // Values of LabelTokenType.
