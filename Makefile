@@ -6,6 +6,8 @@ VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev
 LDFLAGS  := -s -w -X hydrallm/shared/process.version=$(VERSION)
 
 TEST_TIMEOUT ?= 30m
+# The packages whose tests run a real browser, which takes all processors for itself: they are tested one after the other, behind the rest.
+BROWSER_TESTS := hydrallm/services/enricher/internal/browser hydrallm/services/enricher/internal/reader hydrallm/services/hydrallm/e2e/webui
 FUZZTIME     ?= 60s
 FUZZTOTAL    ?=
 BENCH        ?= .
@@ -29,7 +31,8 @@ run: ## run the gateway in one process; without any configuration it is a demo w
 .PHONY: test
 test: ## vet and test every module with the race detector
 	go vet work
-	go test -race -timeout $(TEST_TIMEOUT) work
+	go test -race -timeout $(TEST_TIMEOUT) $$(go list work | grep -vxF $(BROWSER_TESTS:%=-e %))
+	go test -race -timeout $(TEST_TIMEOUT) -p 1 $(BROWSER_TESTS)
 	@$(MAKE) --no-print-directory manifests
 	@go test -count 1 hydrallm/shared/testkit/archtest # reads files of every module, which Go's test cache does not see
 
@@ -72,7 +75,8 @@ lint: ## run golangci-lint in every module
 
 .PHONY: race
 race: ## the tests with the race detector, never from the cache
-	go test -race -count 1 -timeout $(TEST_TIMEOUT) work
+	go test -race -count 1 -timeout $(TEST_TIMEOUT) $$(go list work | grep -vxF $(BROWSER_TESTS:%=-e %))
+	go test -race -count 1 -timeout $(TEST_TIMEOUT) -p 1 $(BROWSER_TESTS)
 
 .PHONY: alone
 alone: ## build and vet each module without the workspace, as somebody else would
