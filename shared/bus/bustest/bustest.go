@@ -4,7 +4,9 @@ package bustest
 import (
 	"context"
 	"log/slog"
+	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/faultbus"
 	"hydrallm/shared/testkit/natstest"
 )
 
@@ -25,9 +28,17 @@ func Start(tb testing.TB) *bus.Bus {
 	return Connect(tb, natstest.Start(tb))
 }
 
+// WeatherEnv is the environment variable that puts a faultbus in front of every server, with this seed, so that the suites of the services run in bad weather.
+const WeatherEnv = "BUS_WEATHER"
+
 // Connect gives one more connection to a server. It is closed at the end of the test, after what is registered for it later.
 func Connect(tb testing.TB, server bus.InProcess) *bus.Bus {
 	tb.Helper()
+	if text := os.Getenv(WeatherEnv); text != "" {
+		seed, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(tb, err, WeatherEnv)
+		server = faultbus.Before(tb, server, seed, faultbus.Weather()...)
+	}
 	b, err := bus.Connect(tb.Context(), bus.Config{InProcess: server, Name: tb.Name(), Logger: slog.New(slog.DiscardHandler)})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, b.Close(context.WithoutCancel(tb.Context()))) })

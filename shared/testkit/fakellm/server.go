@@ -84,6 +84,13 @@ func (s *Server) Requests() []Request {
 	return list
 }
 
+// Forget drops the requests so far that have been answered, so that a long test does not keep them.
+func (s *Server) Forget() {
+	s.update(func() {
+		s.requests = slices.DeleteFunc(s.requests, func(r *Request) bool { return !r.Ended.IsZero() })
+	})
+}
+
 // MaxActive is the largest number of requests that were being answered at the same time.
 func (s *Server) MaxActive() int {
 	s.mu.Lock()

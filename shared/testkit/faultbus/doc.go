@@ -1,3 +1,3 @@
-// Package faultbus is a TCP proxy in front of a NATS server that loses and repeats messages which its clients publish. A publisher that
+// Package faultbus is a proxy in front of a NATS server that loses, repeats, delays and reorders messages which its clients publish. A publisher that
 // retries, a connection that breaks while a message is under way: what a network does to NATS now and then, it does often and on purpose.
 package faultbus

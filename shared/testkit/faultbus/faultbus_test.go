@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +58,50 @@ func TestMessagesAreLostAndRepeated(t *testing.T) {
 	require.InDelta(t, 0.3*n, p.Lost()-n, 0.1*n)
 	require.InDelta(t, 0.3*n, p.Repeated(), 0.1*n)
 	require.Len(t, got, 2)
+}
+
+// Messages that are late keep their order, those that are overtaken lose it, and none of them is lost; a flush waits for all of them.
+func TestMessagesAreLateAndOvertaken(t *testing.T) {
+	t.Parallel()
+	server := natstest.Start(t)
+	p := Before(t, server, 1, Rule{Subject: "late", Late: 0.3, Delay: time.Millisecond}, Rule{Subject: "swapped", Swap: 0.3})
+	far, err := nats.Connect("", nats.InProcessServer(server))
+	require.NoError(t, err)
+	t.Cleanup(far.Close)
+	sub, err := far.SubscribeSync(">")
+	require.NoError(t, err)
+	require.NoError(t, far.FlushTimeout(await.Limit))
+	near, err := nats.Connect("", nats.InProcessServer(p))
+	require.NoError(t, err)
+	t.Cleanup(near.Close)
+	const n = 300
+	for i := range n {
+		require.NoError(t, near.Publish("late", []byte(strconv.Itoa(i))))
+		require.NoError(t, near.Publish("swapped", []byte(strconv.Itoa(i))))
+	}
+	require.NoError(t, near.FlushTimeout(await.Limit))
+	require.NoError(t, far.FlushTimeout(await.Limit))
+	got := map[string][]int{}
+	for range 2 * n {
+		m, err := sub.NextMsg(await.Limit)
+		require.NoError(t, err)
+		i, err := strconv.Atoi(string(m.Data))
+		require.NoError(t, err)
+		got[m.Subject] = append(got[m.Subject], i)
+	}
+	require.True(t, slices.IsSorted(got["late"]))
+	require.False(t, slices.IsSorted(got["swapped"]))
+	slices.Sort(got["swapped"])
+	require.Equal(t, got["late"], got["swapped"])
+	require.InDelta(t, 0.3*n, p.Late(), 0.1*n)
+	require.InDelta(t, 0.3*n, p.Swapped(), 0.1*n)
+
+	require.NoError(t, near.Publish("swapped", []byte("0"))) // nothing overtakes it
+	for range 4 {
+		require.NoError(t, near.Publish("swapped", []byte("0")))
+		_, err = sub.NextMsg(await.Limit)
+		require.NoError(t, err)
+	}
 }
 
 func TestCutConnectionsComeBack(t *testing.T) {
@@ -130,7 +176,8 @@ func FuzzRelay(f *testing.F) {
 	f.Add([]byte("pub a 0\r\n\r\nSUB b 1\r\n"))
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		var got bytes.Buffer
-		err := relay(&got, bytes.NewReader(sent), func(string) int { return 1 })
+		wait, err := relay(&got, bytes.NewReader(sent), func(string) fate { return fate{times: 1} })
+		wait()
 		require.Error(t, err, "a relay ends with its client")
 		require.True(t, bytes.HasPrefix(sent, got.Bytes()))
 		if errors.Is(err, io.EOF) && strings.HasSuffix(string(sent), "\n") {

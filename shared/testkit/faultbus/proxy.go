@@ -9,20 +9,41 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-// Rule says what happens to messages of some subjects. The first rule that matches counts.
+// Rule says what happens to messages of some subjects. The first rule that matches counts. Shares are parts of one, of which each message has one fate at most.
 type Rule struct {
 	Subject string  // pattern of NATS, with "*" and ">"
 	Loss    float64 // share of the messages that never arrive
 	Repeat  float64 // share of the messages that arrive twice
+	Late    float64 // share of the messages that wait for up to Delay, and with them all that their client sends after them
+	Swap    float64 // share of the messages that arrive after some that were sent after them, also of the same subject; a flush still means that all have arrived
+	Delay   time.Duration
+}
+
+// Weather gives rules for everything that services of the gateway send each other: all of it is late now and then, and what has no order that anybody may rely on comes
+// in another one. Requests come twice, which message ids are for, and word of what was lost comes again.
+func Weather() []Rule {
+	const delay = 20 * time.Millisecond
+	return []Rule{
+		{Subject: "hydra.v1.reply.>", Late: 0.1, Delay: delay}, // numbered, so that a gap is a loss
+		{Subject: "hydra.v1.response.>", Late: 0.1, Delay: delay},
+		{Subject: "hydra.v1.request.>", Late: 0.1, Delay: delay, Swap: 0.2, Repeat: 0.2},
+		{Subject: "hydra.v1.alive.>", Late: 0.1, Delay: delay, Loss: 0.05},
+		{Subject: "hydra.v1.>", Late: 0.1, Delay: delay, Swap: 0.2},
+		{Subject: "$JS.ACK.>", Late: 0.1, Delay: delay, Swap: 0.2},
+		{Subject: ">", Late: 0.1, Delay: delay},
+	}
 }
 
 // Proxy is a running proxy. Its methods are safe for concurrent use.
 type Proxy struct {
-	listener net.Listener
-	server   string
+	listener net.Listener // nil for one that is in the process
+	dial     func() (net.Conn, error)
+	report   func(format string, args ...any)
 	rules    []Rule
+	running  sync.WaitGroup
 
 	mu       sync.Mutex
 	dice     *rand.Rand
@@ -31,6 +52,8 @@ type Proxy struct {
 	open     chan struct{} // closed while bytes pass
 	lost     int
 	repeated int
+	late     int
+	swapped  int
 }
 
 // Start puts a proxy in front of the server at serverURL until the end of the test. The same seed makes the same decisions for the same
@@ -45,20 +68,55 @@ func Start(tb testing.TB, serverURL string, seed uint64, rules ...Rule) *Proxy {
 	if err != nil {
 		tb.Fatalf("listening for the fault proxy: %v", err)
 	}
-	p := &Proxy{listener: ln, server: u.Host, rules: rules, dice: rand.New(rand.NewPCG(seed, seed)), conns: map[net.Conn]struct{}{}, open: make(chan struct{})}
-	close(p.open)
-	var running sync.WaitGroup
-	running.Go(func() { p.accept(tb.Errorf, &running) })
-	tb.Cleanup(func() {
-		_ = ln.Close() // nobody waits for the port
-		p.mu.Lock()
-		p.closed = true
-		p.mu.Unlock()
-		p.Cut()
-		p.Join()
-		running.Wait()
-	})
+	p := newProxy(tb, func() (net.Conn, error) { return net.Dial("tcp", u.Host) }, seed, rules)
+	p.listener = ln
+	p.running.Go(p.accept)
+	tb.Cleanup(p.end)
 	return p
+}
+
+// InProcess gives connections to a server in the same process.
+type InProcess interface {
+	InProcessConn() (net.Conn, error)
+}
+
+// Before puts a proxy in front of a server in this process until the end of the test.
+func Before(tb testing.TB, server InProcess, seed uint64, rules ...Rule) *Proxy {
+	tb.Helper()
+	p := newProxy(tb, server.InProcessConn, seed, rules)
+	tb.Cleanup(p.end)
+	return p
+}
+
+func newProxy(tb testing.TB, dial func() (net.Conn, error), seed uint64, rules []Rule) *Proxy {
+	tb.Helper()
+	p := &Proxy{dial: dial, report: tb.Errorf, rules: rules, dice: rand.New(rand.NewPCG(seed, seed)), conns: map[net.Conn]struct{}{}, open: make(chan struct{})}
+	close(p.open)
+	return p
+}
+
+func (p *Proxy) end() {
+	if p.listener != nil {
+		_ = p.listener.Close() // nobody waits for the port
+	}
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	p.Cut()
+	p.Join()
+	p.running.Wait()
+}
+
+// InProcessConn gives a connection to the server, through the proxy.
+func (p *Proxy) InProcessConn() (net.Conn, error) {
+	client, near := net.Pipe()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, net.ErrClosed
+	}
+	p.running.Go(func() { p.serve(near) })
+	return client, nil
 }
 
 // URL is the address that clients use instead of the server's.
@@ -76,6 +134,20 @@ func (p *Proxy) Repeated() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.repeated
+}
+
+// Late is the number of messages that were held up.
+func (p *Proxy) Late() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.late
+}
+
+// Swapped is the number of messages that others were to overtake.
+func (p *Proxy) Swapped() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.swapped
 }
 
 // Cut breaks every connection. Clients may connect again.
@@ -130,24 +202,24 @@ func (g gate) pass() {
 	<-open
 }
 
-func (p *Proxy) accept(report func(format string, args ...any), running *sync.WaitGroup) {
+func (p *Proxy) accept() {
 	for {
 		client, err := p.listener.Accept()
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
 		if err != nil {
-			report("accepting a client of the fault proxy: %v", err)
+			p.report("accepting a client of the fault proxy: %v", err)
 			return
 		}
-		running.Go(func() { p.serve(report, client) })
+		p.running.Go(func() { p.serve(client) })
 	}
 }
 
 // serve carries one connection until either side ends it.
-func (p *Proxy) serve(report func(format string, args ...any), client net.Conn) {
+func (p *Proxy) serve(client net.Conn) {
 	defer client.Close() //nolint:errcheck // it may be closed already
-	server, err := net.Dial("tcp", p.server)
+	server, err := p.dial()
 	if err != nil {
 		return // the client sees the end of its connection, as it would without a proxy
 	}
@@ -161,10 +233,13 @@ func (p *Proxy) serve(report func(format string, args ...any), client net.Conn) 
 		_, _ = io.Copy(client, gate{server, p}) // ends with the connection
 		_ = client.Close()
 	})
-	if err := relay(server, gate{client, p}, p.fate); errors.Is(err, errProtocol) {
-		report("relaying NATS messages: %v", err)
+	wait, err := relay(server, gate{client, p}, p.decide)
+	if errors.Is(err, errProtocol) {
+		p.report("relaying NATS messages: %v", err)
 	}
 	_ = server.Close()
+	_ = client.Close()
+	wait()
 	back.Wait()
 }
 
@@ -188,25 +263,39 @@ func (p *Proxy) forget(conns ...net.Conn) {
 	}
 }
 
-// fate decides how often a message arrives.
-func (p *Proxy) fate(subject string) int {
+// overtakers is the most messages that overtake one.
+const overtakers = 4
+
+// decide throws the dice for a message.
+func (p *Proxy) decide(subject string) fate {
 	for _, r := range p.rules {
 		if !matches(r.Subject, subject) {
 			continue
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		switch x := p.dice.Float64(); {
-		case x < r.Loss:
-			p.lost++
-			return 0
-		case x < r.Loss+r.Repeat:
-			p.repeated++
-			return 2
+		x := p.dice.Float64()
+		within := func(share float64) bool {
+			x -= share
+			return x < 0
 		}
-		return 1
+		switch {
+		case within(r.Loss):
+			p.lost++
+			return fate{}
+		case within(r.Repeat):
+			p.repeated++
+			return fate{times: 2}
+		case within(r.Late):
+			p.late++
+			return fate{times: 1, late: time.Duration(p.dice.Int64N(int64(r.Delay) + 1))}
+		case within(r.Swap):
+			p.swapped++
+			return fate{times: 1, overtaken: 1 + p.dice.IntN(overtakers)}
+		}
+		break
 	}
-	return 1
+	return fate{times: 1}
 }
 
 // matches is the matching rule of NATS.

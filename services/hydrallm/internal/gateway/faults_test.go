@@ -37,12 +37,27 @@ func (x *bundle) post(ctx context.Context, client *http.Client, body string) (in
 // Repeated messages of any kind change nothing: no request runs twice, no byte comes twice.
 func TestRepeatedMessages(t *testing.T) {
 	t.Parallel()
-	const (
-		clients = 60
-		chunks  = 24 // of 128 KiB, so that an answer needs several credits
-	)
-	proxy := faultbus.Start(t, natstest.StartListening(t).ClientURL(), 7,
-		faultbus.Rule{Subject: "hydra.v1.>", Repeat: 0.2})
+	proxy := answersThrough(t, faultbus.Rule{Subject: "hydra.v1.>", Repeat: 0.2})
+	require.Greater(t, proxy.Repeated(), faultClients)
+}
+
+// R-852: nor do messages that are late, overtaken or, where that is allowed for, lost.
+func TestBadWeather(t *testing.T) {
+	t.Parallel()
+	proxy := answersThrough(t, faultbus.Weather()...)
+	require.Greater(t, proxy.Late(), faultClients)
+	require.Greater(t, proxy.Swapped(), faultClients)
+	require.Positive(t, proxy.Repeated())
+}
+
+// faultClients ask in a test of faults of the bus.
+const faultClients = 60
+
+// answersThrough asks a gateway whose bus has faults, and holds it to one upstream call and one whole answer for each client.
+func answersThrough(t *testing.T, rules ...faultbus.Rule) *faultbus.Proxy {
+	t.Helper()
+	const chunks = 24 // of 128 KiB, so that an answer needs several credits
+	proxy := faultbus.Start(t, natstest.StartListening(t).ClientURL(), 7, rules...)
 	x := startOn(t, proxy.URL())
 	words := make([]string, chunks)
 	for i := range words {
@@ -58,7 +73,7 @@ func TestRepeatedMessages(t *testing.T) {
 	defer tr.CloseIdleConnections()
 	client := &http.Client{Transport: tr}
 	var asking sync.WaitGroup
-	for i := range clients {
+	for i := range faultClients {
 		asking.Go(func() {
 			status, body, err := x.post(t.Context(), client, fmt.Sprintf(`{"model":"m","stream":%t,"messages":[{"role":"user","content":"hi"}]}`, i%4 == 0))
 			switch {
@@ -82,8 +97,8 @@ func TestRepeatedMessages(t *testing.T) {
 		})
 	}
 	asking.Wait()
-	require.Len(t, x.a.Requests(), clients, "no request runs twice")
-	require.Greater(t, proxy.Repeated(), clients)
+	require.Len(t, x.a.Requests(), faultClients, "no request runs twice")
+	return proxy
 }
 
 // R-485: a lease that is not renewed in time, because the machine is slow, is no reason to call an upstream again or to break off an answer: whoever
