@@ -12,6 +12,7 @@ FUZZTIME     ?= 60s
 FUZZTOTAL    ?=
 BENCH        ?= .
 BENCHTIME    ?= 1s
+SOAK         ?= 30m
 
 # The directories of the modules of go.work, one per line; evaluated only where it is used.
 MODULES = $(shell go list -m -f '{{.Dir}}')
@@ -104,6 +105,14 @@ fuzz: ## run every fuzz target for FUZZTIME each, or those that fit into FUZZTOT
 .PHONY: chaos
 chaos: ## kill, pause and cut off the processes of a distributed gateway under load (CHAOS_SEED=n CHAOS_ROUNDS=1 CHAOS_ONLY="dispatcher killed")
 	go test -tags e2e -count 1 -v -timeout 2h -run '^TestChaos$$' ./services/hydrallm/e2e/chaos
+
+.PHONY: soak
+soak: ## run a distributed gateway at half of its capacity for SOAK (30m) and fail when anything grows
+	SOAK=$(SOAK) go test -tags e2e -count 1 -v -timeout 4h -run '^TestSoak$$' ./services/hydrallm/e2e/chaos
+
+.PHONY: weather
+weather: ## the suites of the services on a bus whose messages are late, out of order and repeated, on a busy machine (BUS_WEATHER=n)
+	@services/hydrallm/e2e/weather.sh
 
 .PHONY: e2e
 e2e: ## run real clients against the gateway, a short form of chaos, build the images, run the compose set and talk to it

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/pgtest"
 	"hydrallm/shared/testkit/processtest"
@@ -42,6 +43,9 @@ const (
 	during = 2 * clients
 	after  = 3 * clients
 )
+
+// pace makes an answer take from a tenth of a second to a whole one.
+const pace = 40 * time.Millisecond
 
 // pause is how long a process is stopped, or a cable pulled: longer than the lease of a message.
 const pause = 12 * time.Second
@@ -94,7 +98,7 @@ func TestChaos(t *testing.T) {
 	only := os.Getenv("CHAOS_ONLY")
 	t.Logf("CHAOS_SEED=%d", seed)
 	x := newDistributed(t)
-	x.upstream.Handle(replyTo)
+	x.upstream.Handle(func(r fakellm.Request) fakellm.Answer { return replyTo(r, pace) })
 	var rows []row
 	t.Cleanup(func() { t.Log(table(seed, rows)) })
 	first := 0
@@ -114,7 +118,8 @@ func TestChaos(t *testing.T) {
 // play runs a scenario and holds it to its bar.
 func (x *distributed) play(t *testing.T, s scenario, seed uint64, first int) row {
 	t.Helper()
-	l := x.startLoad(t, seed, first)
+	l := x.newLoad(seed, first)
+	l.start(t)
 	l.await(t, before)
 	struck := time.Now()
 	repair := s.fault(t, x)

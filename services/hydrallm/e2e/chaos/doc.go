@@ -1,2 +1,3 @@
-// Package chaos kills, pauses and parts the processes of a distributed gateway under load, and counts at its clients. It holds nothing but tests.
+// Package chaos runs a distributed gateway under load: it kills, pauses and parts processes, or waits whether anything grows, and counts at the clients. It holds
+// nothing but tests.
 package chaos

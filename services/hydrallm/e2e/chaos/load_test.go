@@ -88,20 +88,18 @@ func numberOf(r fakellm.Request) int {
 	return n
 }
 
-// reply answers as the upstreams of the load do: an answer takes between a tenth of a second and a whole one, streamed or not.
-func replyTo(r fakellm.Request) fakellm.Answer {
+// replyTo answers as the upstreams of the load do: in some steps, streamed or not.
+func replyTo(r fakellm.Request, step time.Duration) fakellm.Answer {
 	n := numberOf(r)
 	if strings.HasSuffix(r.Path, "/embeddings") {
 		return fakellm.JSON(http.StatusOK, fmt.Sprintf(`{"object":"list","model":"embedding","data":[{"object":"embedding","index":0,"embedding":[%d,0.5]}],`+
-			`"usage":{"prompt_tokens":1,"total_tokens":1}}`, n)).After(pace * time.Duration(2+n%4))
+			`"usage":{"prompt_tokens":1,"total_tokens":1}}`, n)).After(step * time.Duration(2+n%4))
 	}
 	if r.Streams() {
-		return fakellm.Stream(answer(n)...).Gap(pace)
+		return fakellm.Stream(answer(n)...).Gap(step)
 	}
-	return fakellm.Chat(strings.Join(answer(n), "")).After(pace * time.Duration(3+n%20))
+	return fakellm.Chat(strings.Join(answer(n), "")).After(step * time.Duration(3+n%20))
 }
-
-const pace = 40 * time.Millisecond
 
 // outcome is what became of a question.
 type outcome int
@@ -136,10 +134,14 @@ type load struct {
 	page    string
 	stop    context.CancelFunc
 	asking  sync.WaitGroup
-	session string // prefix of the names of sessions
+	session string           // prefix of the names of sessions
+	due     <-chan time.Time // when the next question may be asked; nil = at once
+	forget  bool             // results without a fault are not kept
 
 	mu      sync.Mutex
 	next    int
+	turns   [talkers]int
+	done    int
 	results []result
 	running map[int]question
 	changed chan struct{}
@@ -150,18 +152,22 @@ const (
 	talkers = 4 // of the clients have a session each
 )
 
-// startLoad begins with question number first.
-func (x *distributed) startLoad(t *testing.T, seed uint64, first int) *load {
-	t.Helper()
-	ctx, stop := context.WithCancel(t.Context())
-	tr := &http.Transport{MaxIdleConnsPerHost: clients}
-	l := &load{
-		x: x, seed: seed, client: &http.Client{Transport: tr, Timeout: 2 * await.Limit}, page: x.pages.URL + "/page", stop: stop, next: first,
+// newLoad makes a load that begins with question number first.
+func (x *distributed) newLoad(seed uint64, first int) *load {
+	return &load{
+		x: x, seed: seed, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}, Timeout: 2 * await.Limit}, page: x.pages.URL + "/page", next: first,
 		session: fmt.Sprintf("talk-%d", first), running: map[int]question{}, changed: make(chan struct{}),
 	}
+}
+
+// start lets the clients ask, until finish or the end of the test.
+func (l *load) start(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithCancel(t.Context())
+	l.stop = stop
 	for i := range clients {
 		l.asking.Go(func() {
-			for ctx.Err() == nil {
+			for l.mayAsk(ctx) {
 				l.ask(context.WithoutCancel(ctx), i)
 			}
 		})
@@ -169,10 +175,23 @@ func (x *distributed) startLoad(t *testing.T, seed uint64, first int) *load {
 	t.Cleanup(func() {
 		stop()
 		l.asking.Wait()
-		tr.CloseIdleConnections()
+		l.client.CloseIdleConnections()
 	})
-	return l
 }
+
+// mayAsk waits until the next question is due; it is false when the load ends.
+func (l *load) mayAsk(ctx context.Context) bool {
+	if l.due != nil {
+		select {
+		case <-l.due:
+		case <-ctx.Done():
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// talk is how many questions of a client belong to one session.
+const talk = 25
 
 // ask puts the next question of a client.
 func (l *load) ask(ctx context.Context, who int) {
@@ -181,7 +200,8 @@ func (l *load) ask(ctx context.Context, who int) {
 	l.next++
 	q := newQuestion(rand.New(rand.NewPCG(l.seed, uint64(n))), n)
 	if who < talkers {
-		q.surface, q.model, q.web, q.session = "chat", "m", false, fmt.Sprintf("%s-%d", l.session, who)
+		q.surface, q.model, q.web, q.session = "chat", "m", false, fmt.Sprintf("%s-%d-%d", l.session, who, l.turns[who]/talk)
+		l.turns[who]++
 	}
 	l.running[n] = q
 	l.mu.Unlock()
@@ -196,7 +216,10 @@ func (l *load) ask(ctx context.Context, who int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.running, n)
-	l.results = append(l.results, r)
+	l.done++
+	if !l.forget || r.outcome != complete {
+		l.results = append(l.results, r)
+	}
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
@@ -273,11 +296,11 @@ func (l *load) await(t *testing.T, more int) {
 	t.Helper()
 	late := time.After(await.Limit)
 	l.mu.Lock()
-	goal := len(l.results) + more
+	goal := l.done + more
 	l.mu.Unlock()
 	for {
 		l.mu.Lock()
-		done, changed := len(l.results) >= goal, l.changed
+		done, changed := l.done >= goal, l.changed
 		l.mu.Unlock()
 		if done {
 			return

@@ -199,3 +199,17 @@ func (x *distributed) leader(t *testing.T) *natstest.Process {
 	}, "the stream of requests has a leader")
 	return x.nodes[node]
 }
+
+// get gets a page.
+func get(t *testing.T, url string) string {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	require.NoError(t, err)
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	require.NoError(t, err)
+	text, err := io.ReadAll(resp.Body)
+	require.NoError(t, err)
+	require.NoError(t, resp.Body.Close())
+	require.Equal(t, http.StatusOK, resp.StatusCode, url)
+	return string(text)
+}
