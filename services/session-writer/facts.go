@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -155,6 +156,7 @@ func statements(data []byte) iter.Seq[[]byte] {
 }
 
 func (b *batch) addUsage(fact int, data []byte) {
+	b.usage = slices.Grow(b.usage, bytes.Count(data, []byte{'\n'})+1)
 	for line := range statements(data) {
 		u, err := contract.ParseUsage(line)
 		if err != nil {
@@ -175,6 +177,7 @@ func (b *batch) addWeb(fact int, data []byte) {
 }
 
 func (b *batch) addLog(fact int, data []byte) {
+	b.logs = slices.Grow(b.logs, bytes.Count(data, []byte{'\n'})+1)
 	for line := range statements(data) {
 		l, err := contract.ParseLog(line)
 		if err != nil {

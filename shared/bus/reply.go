@@ -83,7 +83,7 @@ const keptBuffer = 2*maxFrame + 1<<10
 func (r *Reply) Head(h contract.Head) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(contract.FrameHead, h.AppendJSON(nil))
+	r.addJSON(contract.FrameHead, &h)
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (r *Reply) Head(h contract.Head) error {
 func (r *Reply) End(e contract.End) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.add(contract.FrameEnd, e.AppendJSON(nil))
+	r.addJSON(contract.FrameEnd, &e)
 	r.done = true
 	return nil
 }
@@ -142,6 +142,17 @@ func (r *Reply) addData(p []byte) error {
 		return nil
 	}
 	return r.flush()
+}
+
+// addJSON must be called with mu held.
+func (r *Reply) addJSON(kind contract.FrameKind, of interface{ AppendJSON(dst []byte) []byte }) {
+	scratch := frameBuffers.Get().(*[]byte) //nolint:forcetypeassert // the pool holds nothing else
+	text := of.AppendJSON((*scratch)[:0])
+	r.add(kind, text)
+	if cap(text) <= keptBuffer {
+		*scratch = text[:0]
+	}
+	frameBuffers.Put(scratch)
 }
 
 // add must be called with mu held.

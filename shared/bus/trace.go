@@ -52,6 +52,9 @@ func traceFact(ctx context.Context, header nats.Header) {
 
 // span begins the span of a stage that handles a request.
 func (w *Work) span(ctx context.Context, consumer string) (_ context.Context, end func(error)) {
+	if !trace.SpanContextFromContext(ctx).IsSampled() {
+		return ctx, func(error) {} // as StartSpan has it, without the attributes
+	}
 	return telemetry.StartSpan(ctx, consumer+" process", trace.SpanKindConsumer,
 		attribute.String("messaging.system", "nats"), attribute.String("messaging.operation.type", "process"),
 		attribute.String("messaging.destination.name", w.msg.Subject()), attribute.String("hydra.request_id", w.Request.ID),

@@ -235,7 +235,7 @@ const prefetch = 256
 
 // maxWaiting bounds the workers that are kept for later messages. Their stacks have grown to what a handler needs, which a new goroutine has
 // to do first.
-const maxWaiting = 64
+const maxWaiting = 128
 
 // ConsumeWork runs handler for every message of a stage, at the same time, with a context that carries the trace of the request. It is cancelled
 // with contract.ErrClientGone when the client leaves. The caller must Stop the consumer.

@@ -207,7 +207,7 @@ func (r *Request) Header() map[string][]string {
 	return map[string][]string{
 		HeaderRequestID: {r.ID},
 		HeaderDeadline:  {strconv.FormatInt(r.StartBy.UnixMilli(), 10)},
-		HeaderRequest:   {string(r.appendJSON(make([]byte, 0, 256)))},
+		HeaderRequest:   {string(r.appendJSON(make([]byte, 0, 512)))},
 	}
 }
 

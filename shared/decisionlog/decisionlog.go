@@ -18,7 +18,7 @@ import (
 // Limits of a batch: what is waited for and how many entries one message may hold.
 const (
 	batchWait  = 100 * time.Millisecond
-	batchCount = 128
+	batchCount = 512
 	queueSize  = 4096
 	stopLimit  = 10 * time.Second // for what is left at the stop
 	category   = "ROUTING"

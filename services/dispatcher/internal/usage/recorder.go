@@ -144,8 +144,10 @@ func (r *Recorder) Stop() {
 }
 
 func (r *Recorder) run() {
+	usual := 1 // records of a batch, as in the last one
 	for first := range r.queue {
-		batch := r.fill([]record{first})
+		batch := r.fill(append(make([]record, 0, usual), first))
+		usual = len(batch) + len(batch)/4 + 1
 		r.slots <- struct{}{}
 		r.wg.Go(func() {
 			defer func() { <-r.slots }()

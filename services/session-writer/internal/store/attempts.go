@@ -67,8 +67,11 @@ type attemptRow struct {
 
 // attemptRows gives the calls of which facts tell, ordered by their ids, each with the best that they say of it.
 func attemptRows(usage []contract.RequestRecord, now time.Time) []attemptRow {
-	var rows []attemptRow
-	known := map[attemptID]int{}
+	n := 0
+	for i := range usage {
+		n += min(len(usage[i].Attempts), maxAttempts)
+	}
+	rows, known := make([]attemptRow, 0, n), make(map[attemptID]int, n)
 	for i := range usage {
 		u := &usage[i]
 		for k := range u.Attempts[:min(len(u.Attempts), maxAttempts)] {
