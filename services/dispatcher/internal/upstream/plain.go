@@ -187,12 +187,17 @@ func (c *plainConn) exchange(req *http.Request) (*http.Response, error) {
 	c.header = maxHeaderBytes
 	var failed error
 	if req.ContentLength <= inlineBody {
-		failed = c.send(req)
+		if failed = c.send(req); failed != nil && !ofNetwork(failed) {
+			return nil, failed
+		}
 	} else {
 		c.sending.Store(true)
 		c.writes.Go(func() {
-			if c.send(req) == nil {
+			switch err := c.send(req); {
+			case err == nil:
 				c.sending.Store(false)
+			case !ofNetwork(err):
+				_ = c.Conn.Close()
 			}
 		})
 	}
@@ -204,6 +209,12 @@ func (c *plainConn) exchange(req *http.Request) (*http.Response, error) {
 		resp.Close = true
 	}
 	return resp, err
+}
+
+// ofNetwork says whether sending failed because of the connection, over which an answer may have come all the same.
+func ofNetwork(err error) bool {
+	_, ok := errors.AsType[net.Error](err)
+	return ok
 }
 
 func (c *plainConn) send(req *http.Request) error {
