@@ -27,8 +27,11 @@ func TestHeadSurvivesTheWay(t *testing.T) {
 			require.Equal(t, want, got)
 		})
 	}
-	for _, want := range []contract.End{{Outcome: contract.OutcomeSuccess}, {Outcome: contract.OutcomeError, Reason: contract.ReasonWorkerLost},
-		{Outcome: contract.OutcomeSuccess, Prompt: 1, Completion: 2, Total: 3, CostNanos: 4}} {
+	for _, want := range []contract.End{
+		{Outcome: contract.OutcomeSuccess},
+		{Outcome: contract.OutcomeError, Reason: contract.ReasonWorkerLost},
+		{Outcome: contract.OutcomeSuccess, Prompt: 1, Completion: 2, Total: 3, CostNanos: 4},
+	} {
 		got, err := contract.ParseEnd(want.AppendJSON(nil))
 		require.NoError(t, err)
 		require.Equal(t, want, got)

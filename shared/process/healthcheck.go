@@ -23,12 +23,13 @@ func Healthcheck(ctx context.Context, args []string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthcheckLimit)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+args[0]+path, http.NoBody)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:"+args[0]+path, http.NoBody) //nolint:gosec // the operator names a port of this machine
 	if err != nil {
 		return fmt.Errorf("healthcheck: %w", err)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // no proxy of the environment
-	resp, err := client.Do(req)
+	// No proxy of the environment is asked.
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	resp, err := client.Do(req) //nolint:gosec // of this machine
 	if err != nil {
 		return fmt.Errorf("healthcheck: %w", err)
 	}

@@ -18,7 +18,7 @@ func FuzzDecodeRecord(f *testing.F) {
 		}
 		again, err := decodeRecord(r.encode())
 		require.NoError(t, err)
-		require.Equal(t, len(r), len(again))
+		require.Len(t, again, len(r))
 		now := time.UnixMilli(1)
 		require.Equal(t, r.others("a", now), again.others("a", now))
 		next := r.with("a", 3, now, now.Add(time.Second))

@@ -107,6 +107,8 @@ routing: {final_fallback: "", aliases: {}}
 }
 
 // of what a provider answers only headers that are known to be good for something reach the client, and each as one line.
+//
+//nolint:paralleltest,tparallel // the cases tell one upstream what to answer
 func TestHostileUpstreamHeaders(t *testing.T) {
 	t.Parallel()
 	x := start(t)
