@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
@@ -103,12 +104,16 @@ func TestEveryServiceWithItsOwnRights(t *testing.T) {
 	t.Cleanup(web.Close)
 	s := newSecured(t, web.URL)
 	s.upstream.Offer("small", "large")
+	release := make(chan struct{})
 	var held atomic.Bool // the first call of the request that survives its dispatcher
 	s.upstream.Handle(func(r fakellm.Request) fakellm.Answer {
 		body := string(r.Body)
 		switch {
 		case strings.Contains(body, "be endless"):
 			return fakellm.Stream("one ", "two").First(3, fakellm.Hang)
+		case strings.Contains(body, "be patient"):
+			<-release
+			return fakellm.Talk("all is well")(r)
 		case strings.Contains(body, "be long"):
 			return fakellm.Stream(slices.Repeat([]string{strings.Repeat("long ", 4000)}, 100)...)
 		case strings.Contains(body, "be silent"), strings.Contains(body, "be late") && held.CompareAndSwap(false, true):
@@ -123,9 +128,7 @@ func TestEveryServiceWithItsOwnRights(t *testing.T) {
 	})
 	writer := s.start(t, "session-writer")
 	first := s.start(t, "dispatcher")
-	s.start(t, "enricher")
-	s.start(t, "analyzer")
-	s.start(t, "ingress")
+	others := []*processtest.Process{s.start(t, "enricher"), s.start(t, "analyzer"), s.start(t, "ingress")}
 	c := client{base: "http://" + s.ingress + "/v1"}
 	c.awaitListed(t, "groq/large")
 
@@ -133,32 +136,33 @@ func TestEveryServiceWithItsOwnRights(t *testing.T) {
 	s.everyAdminRoute(t, c)
 	s.recordedAnswers(t, c)
 
-	// A client that leaves, one that is behind, a worker that is killed, one that hands back, and a session writer that stops.
+	// A client that leaves, one that is behind, an outage, a worker that is killed, one that hands back, and a session writer that stops.
 	s.upstream.Queue(fakellm.NoAnswer())
 	require.NoError(t, c.send(t, http.MethodPost, "/chat/completions", saying("be endless")).Body.Close())
 	s.awaitCall(t, "be endless", func(r fakellm.Request) bool { return !r.Left.IsZero() })
 	require.Contains(t, c.do(t, http.MethodPost, "/chat/completions", saying("be long")).body, "[DONE]")
 
-	answer := make(chan string, 1)
-	go func() {
-		defer close(answer)
-		resp, err := http.Post(c.base+"/chat/completions", "application/json", strings.NewReader(saying("be late")))
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		text, err := io.ReadAll(resp.Body)
-		if closed := resp.Body.Close(); err != nil || closed != nil {
-			t.Error(err, closed)
-		}
-		answer <- string(text)
-	}()
-	s.awaitCall(t, "be late", func(fakellm.Request) bool { return true })
+	// Every connection is lost while requests run.
+	patient := c.begin(t, saying("be patient"))
+	background := c.do(t, http.MethodPost, "/responses", `{"model":"m","input":"be patient, too","background":true}`)
+	require.Equal(t, http.StatusOK, background.status, background.body)
+	s.awaitCall(t, "be patient\"", called)
+	s.awaitCall(t, "be patient, too", called)
+	s.cutAll(t)
+	close(release)
+	require.Contains(t, await.Value(t, patient), "[DONE]")
+	front{s.ingress}.until(t, gjson.Get(background.body, "id").Str, "completed")
+
+	answer := c.begin(t, saying("be late"))
+	s.awaitCall(t, "be late", called)
 	second := s.start(t, "dispatcher")
 	first.End(t, syscall.SIGKILL)
 	require.Contains(t, await.Value(t, answer), "[DONE]")
 	second.End(t, syscall.SIGTERM)
 	writer.End(t, syscall.SIGTERM)
+	for _, w := range others {
+		w.End(t, syscall.SIGTERM)
+	}
 	require.Empty(t, s.server.Violations())
 }
 
@@ -173,6 +177,45 @@ func (s *secured) awaitCall(t *testing.T, words string, ok func(fakellm.Request)
 	s.upstream.Await(t, func(all []fakellm.Request) bool {
 		return slices.ContainsFunc(all, func(r fakellm.Request) bool { return strings.Contains(string(r.Body), words) && ok(r) })
 	})
+}
+
+func called(fakellm.Request) bool { return true }
+
+// begin asks without waiting for the answer, which comes through the channel.
+func (c client) begin(t *testing.T, body string) <-chan string {
+	t.Helper()
+	answer := make(chan string, 1)
+	go func() {
+		defer close(answer)
+		resp, err := http.Post(c.base+"/chat/completions", "application/json", strings.NewReader(body))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		text, err := io.ReadAll(resp.Body)
+		if closed := resp.Body.Close(); err != nil || closed != nil {
+			t.Error(err, closed)
+		}
+		answer <- string(text)
+	}()
+	return answer
+}
+
+// cutAll ends every connection to the server, and returns when all services are back.
+func (s *secured) cutAll(t *testing.T) {
+	t.Helper()
+	there, err := s.server.Connz(&server.ConnzOptions{})
+	require.NoError(t, err)
+	for _, conn := range there.Conns {
+		require.NoError(t, s.server.DisconnectClientByID(conn.Cid))
+	}
+	await.True(t, func() bool {
+		now, err := s.server.Connz(&server.ConnzOptions{})
+		require.NoError(t, err)
+		return len(now.Conns) == len(there.Conns) && !slices.ContainsFunc(now.Conns, func(c *server.ConnInfo) bool {
+			return slices.ContainsFunc(there.Conns, func(old *server.ConnInfo) bool { return old.Cid == c.Cid })
+		})
+	}, "the connections")
 }
 
 // everySurface asks over every protocol, whole and as a stream, with a session that gets compacted, with text from the web, and with a body above the payload limit.
@@ -220,7 +263,7 @@ func (s *secured) recordedAnswers(t *testing.T, c client) {
 	silent := c.do(t, http.MethodPost, "/responses", `{"model":"m","input":"be silent","background":true}`)
 	require.Equal(t, http.StatusOK, silent.status, silent.body)
 	id = gjson.Get(silent.body, "id").Str
-	s.awaitCall(t, "be silent", func(fakellm.Request) bool { return true })
+	s.awaitCall(t, "be silent", called)
 	require.Equal(t, http.StatusOK, c.do(t, http.MethodPost, "/responses/"+id+"/cancel", "").status)
 	g.until(t, id, "cancelled")
 	require.Empty(t, s.server.Violations())

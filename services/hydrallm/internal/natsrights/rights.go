@@ -120,6 +120,7 @@ func (r *Rights) works(service string) {
 		r.publish(subject.Dead(topology.Session))
 	}
 	r.subscribe(subject.AllCancels, subject.AllCredits, subject.Worker("*"))
+	r.publish(api("STREAM.MSG.GET", subject.WorkStream), api("STREAM.MSG.GET", subject.BackgroundStream)) // after an outage: whether a message still is the one of its number
 	r.records()
 }
 

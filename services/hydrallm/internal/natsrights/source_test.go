@@ -121,7 +121,7 @@ func TestRightsFitTogether(t *testing.T) {
 		"$JS.API.STREAM.PURGE.HYDRA_WORK":       nil,
 		"$JS.API.STREAM.DELETE.HYDRA_WORK":      nil,
 		"$JS.API.STREAM.MSG.GET.HYDRA_DEAD":     nil,
-		"$JS.API.STREAM.MSG.GET.HYDRA_WORK":     nil,
+		"$JS.API.STREAM.MSG.GET.HYDRA_WORK":     {"analyzer", "enricher", "dispatcher", "session-writer"},
 		"$JS.API.CONSUMER.CREATE.HYDRA_WORK.x":  nil,
 		"$JS.API.CONSUMER.CREATE.HYDRA_FACTS.x": nil,
 	} {
