@@ -114,6 +114,11 @@ soak: ## run a distributed gateway at half of its capacity for SOAK (30m) and fa
 weather: ## the suites of the services on a bus whose messages are late, out of order and repeated, on a busy machine (BUS_WEATHER=n)
 	@services/hydrallm/e2e/weather.sh
 
+.PHONY: cluster
+cluster: ## build the images, run the cluster of deploy/cluster on the Docker engine, scale it, kill a NATS server and talk to it
+	@deploy/baseimages/images.sh
+	go test -tags e2e -count 1 -v -timeout 40m -run '^TestComposeCluster$$' ./services/hydrallm/e2e
+
 .PHONY: e2e
 e2e: ## run real clients against the gateway, a short form of chaos, build the images, run the compose set and talk to it
 	@services/hydrallm/e2e/run.sh

@@ -33,23 +33,31 @@ type stack struct {
 	dir     string
 	env     []string
 	addr    string // where the gateway is published
+	second  string // where the second ingress of a cluster is
 }
 
-func newStack(t *testing.T) *stack {
+// newStack makes a stack of compose.yaml with files over it.
+func newStack(t *testing.T, over ...string) *stack {
 	t.Helper()
-	s := &stack{dir: snapshot(t), command: []string{"docker", "compose"}, addr: freeport.Addr(t)}
+	s := &stack{dir: snapshot(t), command: []string{"docker", "compose"}, addr: freeport.Addr(t), second: freeport.Addr(t)}
 	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
 		s.command = []string{"docker-compose"}
 	}
-	s.command = append(s.command, "--project-name", project, "--profile", profile)
+	s.command = append(s.command, "--project-name", project, "--profile", profile, "--file", "compose.yaml")
+	for _, file := range over {
+		s.command = append(s.command, "--file", file)
+	}
 	for _, variable := range os.Environ() {
 		if !strings.HasPrefix(variable, "HYDRALLM_") && !strings.HasPrefix(variable, "POSTGRES_") && !strings.HasPrefix(variable, "COMPOSE_") {
 			s.env = append(s.env, variable)
 		}
 	}
-	_, port, err := net.SplitHostPort(s.addr)
-	require.NoError(t, err)
-	s.env = append(s.env, "HYDRALLM_PORT="+port, "GOPROXY="+goEnv(t, "GOPROXY"), "GOSUMDB="+goEnv(t, "GOSUMDB"), "GOFLAGS="+goEnv(t, "GOFLAGS"))
+	for name, addr := range map[string]string{"HYDRALLM_PORT": s.addr, "HYDRALLM_PORT_2": s.second} {
+		_, port, err := net.SplitHostPort(addr)
+		require.NoError(t, err)
+		s.env = append(s.env, name+"="+port)
+	}
+	s.env = append(s.env, "GOPROXY="+goEnv(t, "GOPROXY"), "GOSUMDB="+goEnv(t, "GOSUMDB"), "GOFLAGS="+goEnv(t, "GOFLAGS"))
 	s.run(t, callLimit, "down", "--volumes", "--remove-orphans") // what an interrupted run left
 	t.Cleanup(func() {
 		if t.Failed() {
