@@ -108,7 +108,6 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d.secrets = newSecrets(cfg.Gateway)
 	d.exec = newExecutor(cfg, d.planner, d.breakers, d.secrets, log, execute.NewMetrics(reg, d.knows))
-	d.exec.Turns, d.exec.Responses = turns{b}, storedResponses{b}
 	d.exec.Front = func(r *contract.Request, at time.Time) []byte { return d.front.Load().Message(r, at) }
 	d.using.Store(cfg.Gateway)
 	d.comm = commlog.New(func() bool { return cfg.Settings.Config().Log.Communication })

@@ -24,6 +24,7 @@ type run struct {
 	slots     slot.Acquirer
 	shared    *slot.Shared // slots when the dispatcher is not alone
 	usage     *usage.Recorder
+	keeper    *keeper
 	added     *addedKeys
 	discovery *discover.Runner
 	prober    *keypool.Prober
@@ -57,6 +58,8 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 	}
 	r.usage = usage.NewRecorder(d.bus)
 	r.exec.Ledger = r.usage
+	r.keeper = newKeeper(d.bus, d.log)
+	r.exec.Turns, r.exec.Responses = r.keeper, r.keeper
 	if r.queries, err = d.bus.Serve(ctx, r.answers()); err != nil {
 		return err
 	}
@@ -119,6 +122,7 @@ func (d *Dispatcher) end(ctx context.Context, r *run) error {
 	r.added.stop()
 	d.modelIndex.Swap(nil).Stop()
 	r.usage.Stop()
+	r.keeper.stop()
 	if r.shared != nil {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
 		defer cancel()
