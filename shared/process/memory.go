@@ -25,6 +25,7 @@ const (
 	perSecond   = 5        // collections in a second, from headroom to maxHeadroom
 	maxGrowth   = 200      // percent of what is in use, for headroom
 	minGrowth   = 50       // percent of what is in use, whatever that is
+	leastLive   = 4 << 20  // counts as in use in any case: before the first collection nothing is known to be, and a percentage of that would end all collecting
 )
 
 // When memory that a burst has left goes back to the system.
@@ -97,7 +98,7 @@ func (k *keeper) look() {
 
 // growth is how many percent the heap may grow by when live bytes are in use and rate bytes are allocated in a second.
 func growth(live, rate uint64) int {
-	live = max(live, 1)
+	live = max(live, leastLive)
 	room := uint64(headroom)
 	if live < headroom*100/maxGrowth {
 		room = live * maxGrowth / 100

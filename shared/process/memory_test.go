@@ -22,6 +22,9 @@ func TestGrowth(t *testing.T) {
 		want       int
 	}{
 		{0, 0, maxGrowth},
+		{0, mb, maxGrowth},
+		{0, 10_000 * mb, maxHeadroom * 100 / leastLive}, // before the first collection
+		{1, 10_000 * mb, maxHeadroom * 100 / leastLive},
 		{5 * mb, 0, maxGrowth},
 		{16 * mb, 0, 200},
 		{32 * mb, 0, 100},
