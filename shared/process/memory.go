@@ -21,7 +21,7 @@ import (
 // do, gets more room, so that there are no more than some collections in a second: each costs the same, however much garbage there is.
 const (
 	headroom    = 32 << 20 // bytes of growth
-	maxHeadroom = 64 << 20 // of who allocates fast
+	maxHeadroom = 48 << 20 // of who allocates fast
 	perSecond   = 5        // collections in a second, from headroom to maxHeadroom
 	maxGrowth   = 200      // percent of what is in use, for headroom
 	minGrowth   = 50       // percent of what is in use, whatever that is

@@ -33,8 +33,8 @@ func TestGrowth(t *testing.T) {
 		{math.MaxUint64, math.MaxUint64, minGrowth},
 		// More than perSecond times the headroom in a second gives more room.
 		{16 * mb, 160 * mb, 200},
-		{16 * mb, 240 * mb, 300},
-		{16 * mb, 10_000 * mb, 400},
+		{16 * mb, 200 * mb, 250},
+		{16 * mb, 10_000 * mb, 300},
 		{192 * mb, 10_000 * mb, minGrowth},
 	}
 	for _, tt := range tests {
