@@ -21,12 +21,12 @@ import (
 )
 
 // alone writes the configuration of an all-in-one gateway on addr, with its data below dir, and more if there is.
-func alone(t *testing.T, dir, addr, upstream string, more ...string) []string {
-	t.Helper()
+func alone(tb testing.TB, dir, addr, upstream string, more ...string) []string {
+	tb.Helper()
 	_, port, err := net.SplitHostPort(addr)
-	require.NoError(t, err)
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `
+	require.NoError(tb, err)
+	path := filepath.Join(tb.TempDir(), "config.yaml")
+	require.NoError(tb, os.WriteFile(path, fmt.Appendf(nil, `
 server: {host: 127.0.0.1, port: %s}
 providers: [{id: p, url: "%s/v1", key: key-of-the-provider}]
 upstreams: [{id: u, provider: p, model: real}]
