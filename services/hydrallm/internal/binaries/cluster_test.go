@@ -15,6 +15,7 @@ import (
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/natstest"
 	"hydrallm/shared/topology"
@@ -84,7 +85,7 @@ func TestClusterConfiguration(t *testing.T) {
 		Identity: bus.Identity{NkeySeed: filepath.Join(dir, service+".nk"), CA: filepath.Join(dir, "ca.pem")}, Logger: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
-	require.True(t, b.Ready())
+	await.True(t, b.Ready)
 	require.NoError(t, b.Close(t.Context()))
 }
 

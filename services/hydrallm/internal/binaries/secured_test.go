@@ -149,6 +149,7 @@ func TestEveryServiceWithItsOwnRights(t *testing.T) {
 	s.awaitCall(t, "be patient\"", called)
 	s.awaitCall(t, "be patient, too", called)
 	s.cutAll(t)
+	await.True(t, func() bool { return c.ask(t, "m").status == http.StatusOK }, "an answer reaches the ingress again")
 	close(release)
 	require.Contains(t, await.Value(t, patient), "[DONE]")
 	front{s.ingress}.until(t, gjson.Get(background.body, "id").Str, "completed")
@@ -303,8 +304,7 @@ func (s *secured) everyAdminRoute(t *testing.T, c client) {
 	} {
 		do(r.method, r.path, r.body)
 	}
-	reloaded := do(http.MethodPost, "/reload", "")
-	require.Len(t, gjson.Get(reloaded.body, "instances").Array(), 5, reloaded.body)
+	await.True(t, func() bool { return len(gjson.Get(do(http.MethodPost, "/reload", "").body, "instances").Array()) == 5 }, "every service reads its configuration again")
 
 	made := do(http.MethodPost, "/client-keys", `{"name":"laptop","limits":{"rpm":60},"budget":{"amount":5,"unit":"money","period":"month"}}`)
 	id := gjson.Get(made.body, "id").Str
