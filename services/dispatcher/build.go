@@ -43,6 +43,11 @@ func expect(metrics *execute.Metrics, cfg *config.Config) {
 	for _, u := range cfg.Upstreams {
 		metrics.ExpectModel(u.Provider, u.Model)
 	}
+	for _, m := range cfg.Models {
+		if m.Queue.Length > 0 {
+			metrics.ExpectQueue(m.Name)
+		}
+	}
 }
 
 // channels are the ids under which calls are counted: those of the upstreams, and those of providers for requests that are routed.

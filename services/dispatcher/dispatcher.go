@@ -18,6 +18,7 @@ import (
 	"hydrallm/services/dispatcher/internal/execute"
 	"hydrallm/services/dispatcher/internal/keypool"
 	"hydrallm/services/dispatcher/internal/plan"
+	"hydrallm/services/dispatcher/internal/queue"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/systemcontext"
 	"hydrallm/services/dispatcher/internal/upstream"
@@ -83,7 +84,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	}
 	d := &Dispatcher{cfg: cfg, bus: b, log: log, news: make(chan news, newsQueue)}
 	d.Switch = lifecycle.NewSwitch(d.begin, d.end)
-	if err := reg.Register(newSlotMetrics(d.gateway, d.slots)); err != nil {
+	if err := errors.Join(reg.Register(newSlotMetrics(d.gateway, d.slots)), reg.Register(newQueueMetrics(d.gateway, d.queues))); err != nil {
 		return nil, fmt.Errorf("registering the metrics of slots: %w", err)
 	}
 	var err error
@@ -149,6 +150,14 @@ func (d *Dispatcher) slots() slot.Acquirer {
 	return nil
 }
 
+// queues are those of a dispatcher that runs; nil for one that does not.
+func (d *Dispatcher) queues() *queue.Set {
+	if r := d.Running(); r != nil {
+		return r.waits.set
+	}
+	return nil
+}
+
 // handle runs one delivery of a request.
 func (r *run) handle(ctx context.Context, w *bus.Work) {
 	ctx = telemetry.WithRequest(ctx, w.Request.ID)
@@ -158,13 +167,13 @@ func (r *run) handle(ctx context.Context, w *bus.Work) {
 	}
 	reply := w.OpenReply()
 	defer reply.Close()
-	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Delivery: w.Delivery, Lost: w.Lost}, reply)
+	out := r.exec.Run(ctx, execute.Job{Request: w.Request, Body: w.Body, Delivery: w.Delivery, Lost: w.Lost, Waits: w.Yield}, reply)
 	// The client's leaving, or a stop, must not lose the ledger entry of what it cost.
 	ctx = context.WithoutCancel(ctx)
 	err := r.usage.Record(ctx, closed(out.Usage, w.Delivery))
 	if out.HandBack {
 		r.warn(ctx, err)
-		w.Retry(giveBackTime)
+		w.HandBack(giveBackTime)
 		return
 	}
 	r.settle(ctx, w, errors.Join(err, w.Discard(ctx)))

@@ -23,6 +23,7 @@ type run struct {
 	exec      *execute.Executor
 	slots     slot.Acquirer
 	shared    *slot.Shared // slots when the dispatcher is not alone
+	waits     waits
 	usage     *usage.Recorder
 	keeper    *keeper
 	added     *addedKeys
@@ -92,6 +93,10 @@ func (r *run) share(ctx context.Context) error {
 		r.slots, exec.Dialogues = r.shared, sessionheader.NewShared(store{dialogues}, d.log)
 	}
 	exec.Slots = r.slots
+	if err := r.waits.begin(ctx, d); err != nil {
+		return err
+	}
+	exec.Queues = r.waits.set
 	return nil
 }
 
@@ -116,7 +121,8 @@ func (r *run) answers() bus.QueryConfig {
 // end stops what there is of r. Probes and discovery stop before the queries that wait for them.
 func (d *Dispatcher) end(ctx context.Context, r *run) error {
 	defer context.AfterFunc(ctx, r.usage.Hasten)() // requests wait for their records
-	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.prober.Stop(ctx), r.state.flush(ctx)}
+	r.waits.dismiss()                              // those who wait can do so elsewhere
+	errs := []error{r.state.stop(ctx), r.work.Stop(ctx), r.waits.end(ctx), r.prober.Stop(ctx), r.state.flush(ctx)}
 	r.discovery.Stop()
 	errs = append(errs, r.queries.Stop(ctx))
 	r.added.stop()

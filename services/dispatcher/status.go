@@ -15,7 +15,7 @@ func (r *run) status(context.Context, query.None) (query.Status, error) {
 	d := r.d
 	s := query.Status{
 		Status: query.Online, Providers: map[string]query.ProviderStatus{}, Agents: map[string]query.AgentStatus{},
-		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Channels: d.channelStatus(), Slots: slotLoads(d.gateway(), r.slots), Chains: d.planner.Chains(),
+		KeyStatistics: map[string]query.KeyStatistics{}, Circuits: map[string]query.Circuit{}, Channels: d.channelStatus(), Slots: slotLoads(d.gateway(), r.slots), Queues: r.waits.status(d.gateway()), Chains: d.planner.Chains(),
 	}
 	known := circuits(d.gateway())
 	for id, c := range d.breakers.Snapshot() {

@@ -97,3 +97,33 @@ func TestBackgroundHasRoomOfItsOwn(t *testing.T) {
 	close(finish)
 	require.Equal(t, "background1", await.Value(t, begun))
 }
+
+// a handler that waits gives its place to another one, once, and has its message as before.
+func TestYield(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	letRun(t, b)
+	begun, finish := make(chan string, 8), make(chan struct{})
+	c, err := b.ConsumeWork(t.Context(), bus.WorkConfig{Consumer: topology.Enricher, MaxInFlight: 1}, func(_ context.Context, w *bus.Work) {
+		begun <- w.Request.ID
+		if w.Request.ID == "waits" {
+			w.Yield()
+			w.Yield()
+			<-finish
+		}
+		w.Done()
+	})
+	require.NoError(t, err)
+	defer startstoptest.Stop(t, c)
+	publish := func(rid string) {
+		require.NoError(t, b.PublishWork(t.Context(), request(rid, contract.StageAnalyzed, contract.StageEnriched), []byte("{}")))
+		require.Equal(t, rid, await.Value(t, begun))
+	}
+	publish("waits")
+	publish("next")
+	publish("one more")
+	await.True(t, func() bool { return c.InFlight() == 1 })
+	close(finish)
+	await.True(t, func() bool { return c.InFlight() == 0 })
+	publish("last")
+}

@@ -89,6 +89,7 @@ type Work struct {
 	tail    tail        // of the recording, when no ingress owns the request
 	granted atomic.Bool // the handler may run, or runs
 	settled atomic.Bool
+	yielded atomic.Bool
 	cancel  context.CancelCauseFunc // of the handler's context
 	reply   atomic.Pointer[Reply]
 }
@@ -113,6 +114,22 @@ func (w *Work) Retry(delay time.Duration) {
 		}
 		return m.NakWithDelay(delay)
 	})
+}
+
+// HandBack is Retry by a worker that stops, or is about to: nothing counts as lost.
+func (w *Work) HandBack(delay time.Duration) {
+	w.settle(func(m jetstream.Msg) error {
+		w.bus.handedBack(w)
+		return m.NakWithDelay(delay)
+	})
+}
+
+// Yield gives the place that the work takes up in WorkConfig.MaxInFlight to another one, for a handler that waits for something which others hold. It may be
+// repeated.
+func (w *Work) Yield() {
+	if !w.yielded.Swap(true) {
+		w.room.free()
+	}
 }
 
 func (w *Work) stopped() bool {
@@ -297,7 +314,7 @@ func (c *intake) deliver(msg *message) {
 func (c *Consumer) work(w *Work) {
 	for w != nil {
 		func() {
-			defer w.room.free()
+			defer w.Yield()
 			c.handle(w)
 		}()
 		w = c.next()

@@ -1,6 +1,9 @@
 package config
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Model is a name that clients see.
 type Model struct {
@@ -9,7 +12,17 @@ type Model struct {
 	Patch     json.RawMessage // JSON object as in the file, or nil
 	Defaults  json.RawMessage // the same, of members that the client may set itself
 	Pipeline  bool            // system block, sessions and web text apply to it (C-03)
+	Queue     Queue
 }
+
+// Queue is how requests for a model wait while all its upstreams are at their limits (R-840).
+type Queue struct {
+	Length int           // requests that may wait, over all dispatchers; 0 = none: a request that finds no free slot is refused
+	Wait   time.Duration // the longest that one waits
+}
+
+// maxQueue bounds a queue, whose entries all dispatchers hold and renew.
+const maxQueue = 10000
 
 // Usable says whether requests for the model can be served. A model that is not usable is not listed and gets 404.
 func (m Model) Usable() bool { return len(m.Upstreams) > 0 }
@@ -34,6 +47,10 @@ func (m *modelEntry) settings() []setting {
 		key("defaults", defaults(&m.Defaults), "{}", "win over the upstream's, see [defaults](#defaults)"),
 		key("pipeline", boolean(&m.Pipeline), "false", "`true`: system block, sessions and text from the web apply to this model as they do to "+
 			"automatic routing"),
+		key("queue", mapping(
+			key("length", integer(&m.Queue.Length, 0, maxQueue), "0", "how many requests may wait, over all dispatchers; 0: a request that finds no free slot is a 503 at once"),
+			key("wait", positive(&m.Queue.Wait), "30s", "the longest that a request waits"),
+		), "", "where requests wait while all upstreams of the model are at their `max_concurrency`, see [operations](operations.md#queues)"),
 	}
 }
 

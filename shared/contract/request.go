@@ -91,6 +91,7 @@ type Request struct {
 	Stream       bool
 	IncludeUsage bool // the client wants the usage at the end of a stream
 	ReceivedAt   time.Time
+	Priority     Priority    // among those that wait for a slot
 	Headers      [][2]string // of the client, for a provider that speaks its protocol
 	Traits       Traits
 	Decision     *Decision // made by the ingress for a configured model, else by the analyzer
@@ -224,6 +225,7 @@ func (r *Request) appendJSON(dst []byte) []byte {
 	dst = appendText(dst, "content_type", r.ContentType)
 	dst = appendText(dst, "principal", r.Principal)
 	dst = appendText(dst, "model", r.Model)
+	dst = appendText(dst, "priority", string(r.Priority))
 	dst = appendTrue(dst, "stream", r.Stream)
 	dst = appendTrue(dst, "include_usage", r.IncludeUsage)
 	for i, h := range r.Headers {
@@ -380,6 +382,8 @@ func (r *Request) readMember(name string, value []byte) bool {
 		return readText(&r.Principal, value)
 	case "model":
 		return readText(&r.Model, value)
+	case "priority":
+		return readText(&r.Priority, value)
 	case "stream":
 		return readBool(&r.Stream, value)
 	case "include_usage":

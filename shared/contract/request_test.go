@@ -23,7 +23,7 @@ func TestRequestSurvivesTheWay(t *testing.T) {
 			Traits: contract.Traits{Tokens: math.MaxInt64, Images: true, Audio: true, Files: true, Tools: true, UserText: true, URL: true, Searches: true},
 			Web:    contract.Web{Search: true, Tool: "web_search", Fetch: "https://x/?q=\"\n", Auto: new(true)}, StartBy: at.Add(30 * time.Second).Truncate(time.Millisecond).Local(), Ingress: "i1", Operation: contract.Chat, Surface: contract.SurfaceChat,
 			ContentType: `multipart/form-data; boundary="b"`,
-			Model:       "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, SessionID: "s", ReceivedAt: at,
+			Model:       "имя/модели \"q\"\r\n", Stream: true, IncludeUsage: true, Priority: contract.PriorityLow, SessionID: "s", ReceivedAt: at,
 		},
 		"decided": {
 			ID: "r2", Slip: direct, StartBy: time.UnixMilli(0), ReceivedAt: at,

@@ -68,6 +68,7 @@ type Status struct {
 	Circuits      map[string]Circuit        `json:"circuits"`
 	Channels      map[string]Channel        `json:"channels"` // by the same names
 	Slots         []Load                    `json:"slots"`
+	Queues        []Queue                   `json:"queues"` // of the models that have one
 	Chains        map[string][]string       `json:"chains"` // upstreams of each model of the configuration
 }
 
@@ -118,6 +119,22 @@ type Circuit struct {
 	Remaining time.Duration `json:"remaining"`     // until an open breaker lets a call through, in nanoseconds
 	Probing   bool          `json:"probing"`       // a probe is under way
 	Remote    bool          `json:"remote_opened"` // the opening in force came from another dispatcher
+}
+
+// Queue is the requests that wait for a slot of a model, over all dispatchers (R-844).
+type Queue struct {
+	Model    string    `json:"model"`
+	Waiting  int       `json:"waiting"`
+	Length   int       `json:"length"`   // how many may wait
+	Requests []Waiting `json:"requests"` // the first ones, in their order
+}
+
+// Waiting is a request that waits.
+type Waiting struct {
+	RequestID string    `json:"request_id"`
+	Position  int       `json:"position"` // from 1
+	Priority  string    `json:"priority"`
+	Since     time.Time `json:"since"`
 }
 
 // Load is how many calls an upstream has.

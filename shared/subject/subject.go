@@ -80,6 +80,7 @@ const (
 	KeysBucket     = "hydra_keys" // keys added at run time, sealed
 	WebCacheBucket = "hydra_webcache"
 	SlotsBucket    = "hydra_slots"
+	QueueBucket    = "hydra_queue" // requests that wait for a slot
 	DialogueBucket = "hydra_dialogues"
 	BodiesBucket   = "hydra_bodies"
 	KeywordsBucket = "hydra_keywords"

@@ -42,6 +42,7 @@ const (
 	bodiesBytes   = 2 << 30
 	stateTTL      = 30 * time.Second
 	slotsTTL      = time.Minute
+	queueTTL      = time.Minute
 	dialogueTTL   = 6*time.Hour + time.Minute // six hours since the last use
 	countsTTL     = 5 * time.Minute
 	webCacheTTL   = 24 * time.Hour
@@ -165,6 +166,10 @@ func (c Config) Buckets() []jetstream.KeyValueConfig {
 		{
 			Bucket: subject.SlotsBucket, Description: "leases of concurrency slots",
 			Storage: c.passing(), TTL: slotsTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
+		},
+		{
+			Bucket: subject.QueueBucket, Description: "requests that wait for a slot",
+			Storage: c.passing(), TTL: queueTTL, MaxBytes: kvMaxBytes, Replicas: c.replicas(),
 		},
 		{
 			Bucket: subject.DialogueBucket, Description: "ids of dialogues for session headers",

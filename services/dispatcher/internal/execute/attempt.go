@@ -61,6 +61,7 @@ func (a *attempt) settle(v classify.Verdict) {
 	}
 	a.settled = true
 	a.held.slot.Release()
+	a.run.exec.freed()
 	if a.held.key != nil {
 		a.held.key.Report(v)
 	}

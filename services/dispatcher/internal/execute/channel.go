@@ -8,6 +8,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/keypool"
+	"hydrallm/services/dispatcher/internal/queue"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/config"
@@ -80,6 +81,7 @@ func (l *Link) name() string {
 // Chain is what may serve a request, in order of priority. Make it with NewChain.
 type Chain struct {
 	Links []Link
+	Queue queue.Limits // where requests wait while all links are full; zero = nowhere
 
 	candidates []slot.Candidate
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/queue"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/services/dispatcher/internal/surface"
 	"hydrallm/shared/contract"
@@ -70,6 +71,7 @@ type Executor struct {
 	Planner   Planner
 	Breakers  Breakers
 	Slots     slot.Acquirer
+	Queues    *queue.Set // nil = nobody waits
 	Dialogues Dialogues
 	Turns     Turns
 	Responses Responses
@@ -90,6 +92,7 @@ type Job struct {
 	Body     []byte   // the client's JSON
 	Delivery uint64   // of the request
 	Lost     []uint64 // the earlier deliveries, whose workers are gone; they count against the hop budget
+	Waits    func()   // called when the request begins to wait for a slot; may be nil
 }
 
 // Outcome tells what became of a job.

@@ -30,20 +30,29 @@ type obstacle struct {
 
 // exhausted is the error of a request that no channel could answer (R-141, R-142, C-27).
 func (r *run) exhausted(ctx context.Context) error {
+	switch r.ending() {
+	case atFault:
+		return r.refusal(r.last)
+	case allBusy:
+		return r.busy(ctx, "", time.Second)
+	case unanswered:
+	}
+	return r.unanswered(time.Now())
+}
+
+func (r *run) ending() ending {
 	x := exhaustion{history: r.history, all: true, pinned: r.pinned()}
 	for i := range r.links {
 		x.all = x.all && r.links[i].last != nil
 		x.full = x.full || r.links[i].full
 	}
-	switch x.ending() {
-	case atFault:
-		return r.refusal(r.last)
-	case allBusy:
-		r.logRejected(ctx)
-		return &fault.Fault{Kind: fault.Busy, Message: "all upstreams busy", RetryAfter: time.Second}
-	case unanswered:
-	}
-	return r.unanswered(time.Now())
+	return x.ending()
+}
+
+// busy is the error of a request that gets no slot; why continues its message.
+func (r *run) busy(ctx context.Context, why string, retryAfter time.Duration) error {
+	r.logRejected(ctx)
+	return &fault.Fault{Kind: fault.Busy, Message: "all upstreams busy" + why, RetryAfter: retryAfter}
 }
 
 // maxTold bounds how many obstacles a message tells.

@@ -15,6 +15,7 @@ type Metrics struct {
 	failovers *prometheus.CounterVec
 	gates     *prometheus.CounterVec
 	skips     *prometheus.CounterVec
+	waits     *prometheus.HistogramVec
 	genAI     genAI
 }
 
@@ -41,9 +42,13 @@ func NewMetrics(reg prometheus.Registerer, known func(provider, model string) bo
 		skips: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "hydrallm_channels_skipped_total", Help: "Channels passed over without a call because they were open, busy or without a usable key.",
 		}, []string{"upstream", "reason"}),
+		waits: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "hydrallm_slot_wait_seconds", Help: "How long requests waited for a slot in the queue of their model, by how that ended: served, full, timeout or left.",
+			Buckets: []float64{.01, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
+		}, []string{"model", "outcome"}),
 		genAI: newGenAI(reg, known),
 	}
-	reg.MustRegister(m.attempts, m.failovers, m.gates, m.skips)
+	reg.MustRegister(m.attempts, m.failovers, m.gates, m.skips, m.waits)
 	return m
 }
 
@@ -78,6 +83,17 @@ func (m *Metrics) attempt(a *attempt, v classify.Verdict, took time.Duration) {
 	if v.Class != classify.Untranslatable { // no call was made
 		m.genAI.call(a.run.operationName(), a.link.Channel.Provider, a.link.Model, v, a.usage, took)
 	}
+}
+
+// ExpectQueue shows the figures of a queue as 0 from the start.
+func (m *Metrics) ExpectQueue(model string) {
+	for _, outcome := range []string{waitServed, waitFull, waitTimeout, waitLeft} {
+		m.waits.WithLabelValues(model, outcome)
+	}
+}
+
+func (m *Metrics) waited(model, outcome string, took time.Duration) {
+	m.waits.WithLabelValues(model, outcome).Observe(took.Seconds())
 }
 
 func (m *Metrics) failover(class classify.Class) { m.failovers.WithLabelValues(string(class)).Inc() }

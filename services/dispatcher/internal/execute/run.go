@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher/internal/classify"
+	"hydrallm/services/dispatcher/internal/queue"
 	"hydrallm/services/dispatcher/internal/slot"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
@@ -24,6 +25,8 @@ type run struct {
 	sink       Sink
 	record     contract.RequestRecord
 	links      []link           // in the order in which they are tried
+	queue      queue.Limits     // where the request may wait for one of them
+	waiting    bool             // it does
 	candidates []slot.Candidate // of the links
 	history    history
 	last       classify.Verdict // of the attempt before
@@ -57,7 +60,7 @@ func (r *run) answer(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.links, r.candidates = newLinks(chain.Links), chain.candidates
+	r.links, r.candidates, r.queue = newLinks(chain.Links), chain.candidates, chain.Queue
 	r.op, err = r.exec.read(r.job)
 	if bad, ok := errors.AsType[*openai.RequestError](err); ok {
 		return &fault.Fault{Kind: fault.Invalid, Message: bad.Message, Param: bad.Param, Code: bad.Code}
@@ -83,9 +86,9 @@ func (r *run) answer(ctx context.Context) error {
 // walk calls one link after the other until one answers.
 func (r *run) walk(ctx context.Context) error {
 	for {
-		l, held, ok := r.reserve(ctx)
-		if !ok {
-			return r.exhausted(ctx)
+		l, held, err := r.claim(ctx)
+		if err != nil {
+			return err
 		}
 		switch next, v := r.call(ctx, l, held); next {
 		case finished:
@@ -276,7 +279,9 @@ func (r *run) noteFull(links []link) {
 	for i := range links {
 		if l := &links[i]; r.eligible(l) {
 			l.full = true
-			r.exec.Metrics.skipped(l.Channel, skipBusy)
+			if !r.waiting {
+				r.exec.Metrics.skipped(l.Channel, skipBusy)
+			}
 		}
 	}
 }

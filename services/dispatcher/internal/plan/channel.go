@@ -8,6 +8,7 @@ import (
 
 	"hydrallm/services/dispatcher/internal/dialect"
 	"hydrallm/services/dispatcher/internal/execute"
+	"hydrallm/services/dispatcher/internal/queue"
 	"hydrallm/services/dispatcher/internal/stream"
 	"hydrallm/shared/config"
 	"hydrallm/shared/openai"
@@ -47,7 +48,9 @@ func configured(cfg Config, limited limits) (map[string]*execute.Chain, error) {
 			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch, Counted: counted,
 				Price: cmp.Or(u.Price, cfg.Gateway.Routing.Estimates(p).Of(u.Model))})
 		}
-		all[m.Name] = execute.NewChain(links)
+		chain := execute.NewChain(links)
+		chain.Queue = queue.Limits(m.Queue)
+		all[m.Name] = chain
 	}
 	return all, nil
 }

@@ -55,8 +55,8 @@ func Of(service string) Rights {
 		r.works(service)
 		r.answers(query.Dispatcher)
 		r.publish(subject.UsageRecorded, subject.AllLogs, subject.AllTurns, subject.AllStored)
-		r.follows(subject.StateBucket, subject.CatalogBucket, subject.KeysBucket, subject.RestsBucket)
-		r.changes(subject.StateBucket, subject.CatalogBucket, subject.KeysBucket, subject.RestsBucket, subject.SlotsBucket, subject.DialogueBucket)
+		r.follows(subject.StateBucket, subject.CatalogBucket, subject.KeysBucket, subject.RestsBucket, subject.QueueBucket)
+		r.changes(subject.StateBucket, subject.CatalogBucket, subject.KeysBucket, subject.RestsBucket, subject.SlotsBucket, subject.QueueBucket, subject.DialogueBucket)
 	case topology.SessionWriter:
 		r.works(service)
 		r.answers(query.SessionWriter)

@@ -36,6 +36,8 @@ func (k *Key) check(now time.Time) error {
 		return wrong("limits.rpm", "must be a positive number")
 	case k.Limits.Tokens < 0 || k.Limits.Tokens > maxRate:
 		return wrong("limits.tpm", "must be a positive number")
+	case k.Priority != "" && !k.Priority.Known():
+		return wrong("priority", "must be high, normal or low")
 	case !k.ExpiresAt.IsZero() && !k.ExpiresAt.After(now) && !k.Revoked():
 		return wrong("expires_at", "is over already")
 	}

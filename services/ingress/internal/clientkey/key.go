@@ -22,15 +22,16 @@ type Digest = [sha256.Size]byte
 
 // Key is a named key. It is never changed: a change makes another one.
 type Key struct {
-	ID        string    `json:"id"` // the principal; rotation keeps it
-	Name      string    `json:"name"`
-	Hash      []byte    `json:"hash"`                     // a Digest
-	Models    []string  `json:"allowed_models,omitempty"` // none = all; a "*" at the end stands for anything
-	Limits    Limits    `json:"limits,omitzero"`
-	Budget    *Budget   `json:"budget,omitempty"` // nil = none
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
-	CreatedAt time.Time `json:"created_at"`
-	RevokedAt time.Time `json:"revoked_at,omitzero"`
+	ID        string            `json:"id"` // the principal; rotation keeps it
+	Name      string            `json:"name"`
+	Hash      []byte            `json:"hash"`                     // a Digest
+	Models    []string          `json:"allowed_models,omitempty"` // none = all; a "*" at the end stands for anything
+	Limits    Limits            `json:"limits,omitzero"`
+	Priority  contract.Priority `json:"priority,omitempty"` // the highest that its requests can have; "" = any
+	Budget    *Budget           `json:"budget,omitempty"`   // nil = none
+	ExpiresAt time.Time         `json:"expires_at,omitzero"`
+	CreatedAt time.Time         `json:"created_at"`
+	RevokedAt time.Time         `json:"revoked_at,omitzero"`
 }
 
 // Limits are what a key may ask for in a minute; 0 is no limit.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"hydrallm/services/ingress/internal/clientkey"
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
 )
@@ -24,15 +25,16 @@ func (x *exchange) mayAsk(model string) *fault.Fault {
 
 // shownKey is a client key as operators see it.
 type shownKey struct {
-	ID        string           `json:"id"`
-	Name      string           `json:"name"`
-	Models    []string         `json:"allowed_models"` // empty = all
-	Limits    clientkey.Limits `json:"limits"`
-	Budget    *shownBudget     `json:"budget"`
-	ExpiresAt *time.Time       `json:"expires_at"`
-	CreatedAt time.Time        `json:"created_at"`
-	Revoked   bool             `json:"revoked"`
-	LastUsed  *time.Time       `json:"last_used"` // null = not for weeks, or not known
+	ID        string            `json:"id"`
+	Name      string            `json:"name"`
+	Models    []string          `json:"allowed_models"` // empty = all
+	Limits    clientkey.Limits  `json:"limits"`
+	Priority  contract.Priority `json:"priority,omitempty"` // missing = what each request asks for
+	Budget    *shownBudget      `json:"budget"`
+	ExpiresAt *time.Time        `json:"expires_at"`
+	CreatedAt time.Time         `json:"created_at"`
+	Revoked   bool              `json:"revoked"`
+	LastUsed  *time.Time        `json:"last_used"` // null = not for weeks, or not known
 }
 
 type shownBudget struct {
@@ -42,7 +44,7 @@ type shownBudget struct {
 }
 
 func show(k *clientkey.Key) shownKey {
-	s := shownKey{ID: k.ID, Name: k.Name, Models: append([]string{}, k.Models...), Limits: k.Limits, CreatedAt: k.CreatedAt, Revoked: k.Revoked()}
+	s := shownKey{ID: k.ID, Name: k.Name, Models: append([]string{}, k.Models...), Limits: k.Limits, Priority: k.Priority, CreatedAt: k.CreatedAt, Revoked: k.Revoked()}
 	if k.Budget != nil {
 		s.Budget = &shownBudget{Budget: *k.Budget}
 	}
@@ -179,6 +181,9 @@ func keyMember(name string, k *clientkey.Key) (target any, kind string) {
 	case "limits":
 		k.Limits = clientkey.Limits{}
 		return &k.Limits, "an object with 'rpm' and 'tpm', which are whole numbers"
+	case "priority":
+		k.Priority = ""
+		return &k.Priority, "high, normal or low"
 	case "budget":
 		k.Budget = nil
 		return &k.Budget, "an object with 'amount', 'unit' (tokens or money) and 'period' (day or month)"

@@ -115,6 +115,9 @@ func (a *API) envelope(x *exchange, op *operation, body []byte) (*contract.Reque
 	if err := x.session(req); err != nil {
 		return nil, err
 	}
+	if err := x.priority(req); err != nil {
+		return nil, err
+	}
 	req.Headers = x.forProvider()
 	if err := a.stored(req); err != nil {
 		return nil, err

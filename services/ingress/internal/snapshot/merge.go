@@ -52,6 +52,15 @@ func add(s *query.Status, o query.Status) {
 	merge(s.Circuits, o.Circuits, circuit)
 	merge(s.Channels, o.Channels, channel)
 	merge(s.Chains, o.Chains, func(a, _ []string) []string { return a })
+	for _, q := range o.Queues { // each of them knows all who wait
+		i := slices.IndexFunc(s.Queues, func(known query.Queue) bool { return known.Model == q.Model })
+		switch {
+		case i < 0:
+			s.Queues = append(s.Queues, q)
+		case q.Waiting > s.Queues[i].Waiting:
+			s.Queues[i] = q
+		}
+	}
 	for _, l := range o.Slots {
 		i := slices.IndexFunc(s.Slots, func(known query.Load) bool { return known.ID == l.ID })
 		if i < 0 {

@@ -32,6 +32,7 @@ func TestOneStatusOfSeveral(t *testing.T) {
 				Circuits: map[string]query.Circuit{"u": {State: "closed", Failures: 2}, "v": {State: "open", Remaining: time.Second}},
 				Channels: map[string]query.Channel{"u": {Problem: "open", LastSuccess: at, LastError: &query.CallError{At: at, Class: "older"}}},
 				Slots:    []query.Load{{ID: "u", Active: 1, Limit: 3}},
+				Queues:   []query.Queue{{Model: "m", Waiting: 2, Length: 9}, {Model: "only-a"}},
 				Chains:   map[string][]string{"m": {"u"}},
 			}},
 			{Instance: "gone", Err: errors.New("The dispatcher service does not answer")},
@@ -47,6 +48,7 @@ func TestOneStatusOfSeveral(t *testing.T) {
 				Circuits: map[string]query.Circuit{"u": {State: "open", Failures: 1, Remaining: time.Minute}, "v": {State: "half-open"}},
 				Channels: map[string]query.Channel{"u": {Usable: true, LastError: &query.CallError{At: at.Add(time.Second), Class: "newer"}}},
 				Slots:    []query.Load{{ID: "u", Active: 2, Limit: 3}, {ID: "v", Limit: 1}},
+				Queues:   []query.Queue{{Model: "m", Waiting: 3, Length: 9}},
 				Chains:   map[string][]string{"m": {"u"}},
 			}},
 		}
@@ -71,6 +73,7 @@ func TestOneStatusOfSeveral(t *testing.T) {
 		require.Equal(t, "open", s.Circuits["v"].State, name)
 		require.Equal(t, query.Channel{Usable: true, LastSuccess: at, LastError: &query.CallError{At: at.Add(time.Second), Class: "newer"}}, s.Channels["u"], name)
 		require.ElementsMatch(t, []query.Load{{ID: "u", Active: 3, Limit: 3}, {ID: "v", Limit: 1}}, s.Slots, name)
+		require.ElementsMatch(t, []query.Queue{{Model: "m", Waiting: 3, Length: 9}, {Model: "only-a"}}, s.Queues, name)
 		require.Contains(t, s.Dispatchers, snapshot.Dispatcher{ID: "gone", Error: "The dispatcher service does not answer"}, name)
 		require.Len(t, s.Dispatchers, 3, name)
 	}

@@ -96,6 +96,7 @@ export default {
   "circuit.failures.one": "{n} failure",
   "chain.out": "not now",
   "slots.running": "{n} running",
+  "queue.waits": "Queue of {model}: {n} of {limit}",
   "keys.usable": "{n} usable",
   "keys.resting": "{n} resting",
   "keys.refused": "{n} refused",

@@ -96,6 +96,7 @@ export default {
   "circuit.failures.one": "실패 {n}회",
   "chain.out": "지금 불가",
   "slots.running": "{n}개 실행 중",
+  "queue.waits": "{model} 대기열: {limit}개 중 {n}개",
   "keys.usable": "사용 가능 {n}",
   "keys.resting": "휴식 {n}",
   "keys.refused": "거부됨 {n}",

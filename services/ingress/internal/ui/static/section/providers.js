@@ -91,7 +91,8 @@ function update(box, status, id) {
   const channels = Object.entries(status.channels ?? {}).filter(([, c]) => c.provider === id);
   const load = (status.slots ?? []).filter((s) => channels.some(([name]) => name === s.id) || s.id === id);
   const open = openCircuits(status, id);
-  put('facts', [channels.map(([n, c]) => [n, c.usable, c.problem, c.last_error?.at]), load, open.map(([n, c]) => [n, c.state, Math.round(c.remaining / 2e9)])], channels.length ? channelTable(status, channels, load) : null, status.agents?.[id] && h('p', { class: 'sub mono' }, status.agents[id].base_url));
+  const queues = (status.queues ?? []).filter((q) => (status.chains?.[q.model] ?? []).some((name) => channels.some(([own]) => own === name)));
+  put('facts', [channels.map(([n, c]) => [n, c.usable, c.problem, c.last_error?.at]), load, queues, open.map(([n, c]) => [n, c.state, Math.round(c.remaining / 2e9)])], channels.length ? channelTable(status, channels, load) : null, queues.map(queueOf), status.agents?.[id] && h('p', { class: 'sub mono' }, status.agents[id].base_url));
   put('keys', statistics?.keys?.map((k) => [k.index, k.id, keyState(k), k.usage, k.failures, k.cooldown_until, k.resting_models, k.last_error?.at]), statistics?.keys?.length ? keyTable(id, statistics.keys) : null);
 }
 
@@ -106,6 +107,10 @@ function channelTable(status, channels, load) {
       h('td', null, s ? slots(s.active, s.limit) : '–'), h('td', { class: 'sub hide' }, c.last_error ? errorText(c.last_error) : c.problem || '–'));
   }))));
 }
+
+/** Who waits for a model: how many, of how many may, and the first ones by their places. */
+const queueOf = (q) => h('p', { class: 'sub', data: { test: 'queue' } }, t('queue.waits', { model: q.model, n: number(q.waiting), limit: number(q.length) }),
+  q.requests.slice(0, 5).map((r) => h('span', { class: 'mono' }, ` ${r.position}. ${r.request_id}`, r.priority === 'normal' ? '' : ` (${r.priority})`)));
 
 const errorText = (e) => [when(e.at), ': ', [e.error, e.reason, e.status ? `HTTP ${e.status}` : '', e.model].filter(Boolean).join(', ')];
 
