@@ -2,7 +2,6 @@ package binaries
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -188,16 +187,11 @@ func (c client) begin(t *testing.T, body string) <-chan string {
 	answer := make(chan string, 1)
 	go func() {
 		defer close(answer)
-		resp, err := http.Post(c.base+"/chat/completions", "application/json", strings.NewReader(body))
+		r, err := read(c.try(t.Context(), http.MethodPost, "/chat/completions", body)) //nolint:bodyclose,nolintlint // read does
 		if err != nil {
 			t.Error(err)
-			return
 		}
-		text, err := io.ReadAll(resp.Body)
-		if closed := resp.Body.Close(); err != nil || closed != nil {
-			t.Error(err, closed)
-		}
-		answer <- string(text)
+		answer <- r.body
 	}()
 	return answer
 }
@@ -247,6 +241,10 @@ func (s *secured) everySurface(t *testing.T, c client, web string) {
 		got := c.do(t, http.MethodPost, q.path, q.body)
 		require.Equal(t, http.StatusOK, got.status, "%s: %.300s", q.name, got.body)
 		require.Empty(t, s.server.Violations(), q.name)
+	}
+	for _, kind := range []string{"first", "repeated"} {
+		got := c.do(t, http.MethodPost, "/chat/completions", `{"model":"m",`+hi+`}`, "Idempotency-Key", "k")
+		require.Equal(t, http.StatusOK, got.status, "%s: %s", kind, got.body)
 	}
 }
 

@@ -33,6 +33,7 @@ func Of(service string) Rights {
 		r.follows(subject.CatalogBucket, subject.StateBucket, subject.ClientKeysBucket)
 		r.changes(subject.ClientKeysBucket, subject.ClientCountsBucket)
 		r.records()
+		r.publish(subject.AllClaims)
 		r.consumes(subject.RecordingsStream)
 		r.publish(api("STREAM.PURGE", subject.RecordingsStream)) // a response that its client deletes
 		r.publish(subject.Worker("*"))                           // whether a worker still has a recorded request

@@ -19,7 +19,7 @@ func TestFileIsUpToDate(t *testing.T) {
 	t.Parallel()
 	want := natsrights.Conf()
 	if *update {
-		require.NoError(t, os.WriteFile(file, []byte(want), 0o644)) //nolint:gosec // a file of the repository, which holds no secret
+		require.NoError(t, os.WriteFile(file, []byte(want), 0o644))
 	}
 	have, err := os.ReadFile(file)
 	require.NoError(t, err)

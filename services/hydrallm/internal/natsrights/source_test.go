@@ -3,7 +3,7 @@ package natsrights_test
 import (
 	"io/fs"
 	"os"
-	"path/filepath"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,6 +12,7 @@ import (
 
 	"hydrallm/services/hydrallm/internal/natsrights"
 	"hydrallm/shared/subject"
+	"hydrallm/shared/topology"
 )
 
 const root = "../../../../"
@@ -19,7 +20,8 @@ const root = "../../../../"
 var (
 	subjectConstant = regexp.MustCompile(`(?m)^\s+(\w+Bucket)\s+= "(hydra_\w+)"`)
 	usedBucket      = regexp.MustCompile(`\.Bucket\(\w+, subject\.(\w+)\)`)
-	publishedFact   = regexp.MustCompile(`(?:PublishFact|\.keep)\(.*?subject\.(\w+)`)
+	usedFact        = regexp.MustCompile(`\bsubject\.(UsageRecorded|WebRecorded|Log|Turn|Stored)\b`)
+	publishedFact   = regexp.MustCompile(`PublishFact\(.*?\bsubject\.(\w+)`)
 )
 
 // shares are the directories of shared code that opens buckets, with the services that run it.
@@ -47,7 +49,10 @@ func TestRightsCoverTheCode(t *testing.T) {
 	require.Greater(t, len(buckets), 10)
 	opened, published := 0, 0
 	check := func(service, dir string) {
-		rights := natsrights.Of(service)
+		rights, fact := natsrights.Of(service), usedFact
+		if service == topology.SessionWriter { // which reads them
+			fact = publishedFact
+		}
 		eachSource(t, dir, func(file, code string) {
 			for _, m := range usedBucket.FindAllStringSubmatch(code, -1) {
 				bucket, ok := buckets[m[1]]
@@ -57,10 +62,10 @@ func TestRightsCoverTheCode(t *testing.T) {
 				require.True(t, may, "%s opens %s, to which %s has no right: add it in services/hydrallm/internal/natsrights", file, bucket, service)
 				opened++
 			}
-			for _, m := range publishedFact.FindAllStringSubmatch(code, -1) {
-				fact, ok := facts[m[1]]
+			for _, m := range fact.FindAllStringSubmatch(code, -1) {
+				subj, ok := facts[m[1]]
 				require.True(t, ok, "%s publishes %s, which is not known here", file, m[1])
-				require.True(t, rights.MayPublish(fact), "%s publishes %s, to which %s has no right: add it in services/hydrallm/internal/natsrights", file, fact, service)
+				require.True(t, rights.MayPublish(subj), "%s publishes %s, to which %s has no right: add it in services/hydrallm/internal/natsrights", file, subj, service)
 				published++
 			}
 		})
@@ -73,10 +78,10 @@ func TestRightsCoverTheCode(t *testing.T) {
 			check(service, dir)
 		}
 	}
-	require.Greater(t, opened, 20)
-	require.GreaterOrEqual(t, published, 9)
+	require.Positive(t, opened)
+	require.Positive(t, published)
 	eachSource(t, "shared", func(file, code string) { // code that this test does not know of
-		dir := filepath.ToSlash(filepath.Dir(file))
+		dir := path.Dir(file)
 		if usedBucket.MatchString(code) {
 			require.Contains(t, shares, dir, "%s opens a bucket", file)
 		}
@@ -86,12 +91,13 @@ func TestRightsCoverTheCode(t *testing.T) {
 // eachSource calls fn with the files of a directory that are no tests.
 func eachSource(t *testing.T, dir string, fn func(file, code string)) {
 	t.Helper()
-	require.NoError(t, filepath.WalkDir(root+dir, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
+	files := os.DirFS(root)
+	require.NoError(t, fs.WalkDir(files, dir, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
-		code, err := os.ReadFile(path)
-		fn(strings.TrimPrefix(path, root), string(code))
+		code, err := fs.ReadFile(files, name)
+		fn(name, string(code))
 		return err
 	}))
 }
@@ -106,6 +112,21 @@ func TestRightsFitTogether(t *testing.T) {
 			}
 		}
 		return who
+	}
+	for _, stream := range (topology.Config{}).Streams() {
+		for _, subj := range stream.Subjects {
+			subj = strings.NewReplacer("*", "enriched", ">", "enriched").Replace(subj)
+			if subj == subject.Dead("enriched") {
+				subj = subject.Dead(topology.Enricher)
+			}
+			if subj == "hydra.v1.usage.enriched" {
+				subj = subject.UsageRecorded
+			}
+			if subj == "hydra.v1.web.enriched" {
+				subj = subject.WebRecorded
+			}
+			require.NotEmpty(t, anybody(func(r natsrights.Rights) bool { return r.MayPublish(subj) }), "nobody may publish %s of stream %s", subj, stream.Name)
+		}
 	}
 	for subj, want := range map[string][]string{
 		subject.Work("enriched"):                {"ingress", "analyzer", "enricher", "session-writer"},
