@@ -181,9 +181,9 @@ func (r *Recorder) fill(batch []record) []record {
 
 // publish stores a batch, as several messages if it is large.
 func (r *Recorder) publish(batch []record) error {
-	const usual = 512 // bytes of a fact
-	lines := make([]byte, 0, min(usual*len(batch), messageBytes))
+	const usual = 640 // bytes of a fact
 	last := lastOf(batch)
+	lines := make([]byte, 0, min(usual*len(last), messageBytes))
 	var traces []trace.SpanContext
 	var errs []error
 	for i := range batch {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 
 	"github.com/valyala/fasthttp"
 
@@ -116,7 +117,7 @@ func (s *stream) writeAll(w io.Writer, parts [][]byte) error {
 		n, size := run(parts)
 		data := parts[0]
 		if n > 1 {
-			s.buf = s.buf[:0]
+			s.buf = slices.Grow(s.buf[:0], size)
 			for _, p := range parts[:n] {
 				s.buf = append(s.buf, p...)
 			}
