@@ -117,10 +117,10 @@ func (c *Client) Do(ctx context.Context, call Call) (*Response, error) {
 // maxStale bounds how often a call is sent again because its connection turned out to be closed.
 const maxStale = 10
 
-// stale says that the upstream had closed the connection before it was used again, so that it can't have seen the request. net/http sends
+// stale says of an error that the upstream had closed the connection before it was used again, so that it can't have seen the request. net/http sends
 // requests again by itself then, but not those of POST.
 func stale(err error) bool {
-	return err != nil && strings.Contains(err.Error(), "server closed idle connection") // net/http has no name for it
+	return errors.Is(err, errUnseen) || strings.Contains(err.Error(), "server closed idle connection") // net/http has no name for it
 }
 
 func (c *Client) send(ctx context.Context, cancel context.CancelCauseFunc, call Call) (*http.Response, error) {

@@ -34,6 +34,7 @@ const (
 var (
 	errHeaderTooLarge = errors.New("upstream sends too large a header")
 	errInformation    = errors.New("upstream sends too many informational answers")
+	errUnseen         = errors.New("upstream closed the connection before the request came")
 )
 
 // takes says whether a call to u can be made here. Names that are not ASCII are left to net/http.
@@ -47,19 +48,27 @@ func (p *plain) takes(u *url.URL) bool {
 }
 
 // roundTrip sends a request that takes allowed, and gives the answer when its header is there. A connection that the upstream closed before it was
-// used again is not used. The end of the context ends all of it.
+// used again is not used; the error is errUnseen when it did so while the request was on its way. The end of the context ends all of it.
 func (p *plain) roundTrip(req *http.Request) (*http.Response, error) {
-	conn, err := p.take(req.Context(), req.URL)
+	ctx := req.Context()
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	conn, err := p.take(ctx, req.URL)
 	if err != nil {
 		return nil, err
 	}
-	conn.stop = context.AfterFunc(req.Context(), func() { _ = conn.Conn.Close() })
+	conn.stop = context.AfterFunc(ctx, func() { _ = conn.Conn.Close() })
 	resp, err := conn.exchange(req)
 	if err != nil {
+		if ctx.Err() == nil && conn.unseen(err) {
+			err = fmt.Errorf("%w: %w", errUnseen, err)
+		}
 		conn.discard()
 		return nil, err
 	}
-	resp.Body = &plainBody{pool: p, conn: conn, body: resp.Body, keep: !resp.Close}
+	keep := !resp.Close && resp.StatusCode != http.StatusSwitchingProtocols // to what nobody has asked for
+	resp.Body = &plainBody{pool: p, conn: conn, body: resp.Body, keep: keep}
 	return resp, nil
 }
 
@@ -256,6 +265,16 @@ func (c *plainConn) answer(req *http.Request) (*http.Response, error) {
 		}
 	}
 	return nil, errInformation
+}
+
+// unseen says whether the upstream had closed a kept connection before it had all of the request: it was not sent, or the upstream's system did not
+// acknowledge it. Whether an upstream that closes later has done something can't be known.
+func (c *plainConn) unseen(err error) bool {
+	if c.timer == nil || c.header < maxHeaderBytes {
+		return false
+	}
+	op, ok := errors.AsType[*net.OpError](err)
+	return ok && op.Op == "write" || errors.Is(err, io.ErrUnexpectedEOF) && (c.sending.Load() || unacknowledged(c.Conn))
 }
 
 // release ends the use by a call. It says whether the connection can be used by another one.

@@ -123,6 +123,7 @@ func TestAnswersOnTheWire(t *testing.T) {
 		"length":          {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello", nil, true},
 		"chunks":          {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\nA: b\r\n\r\n", "hello", nil, true},
 		"nothing":         {"HTTP/1.1 204 No Content\r\n\r\n", "", nil, true},
+		"other protocol":  {"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "", nil, false},
 		"early hints":     {"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", "hello", nil, true},
 		"says it closes":  {"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 5\r\n\r\nhello", "hello", nil, false},
 		"old":             {"HTTP/1.0 200 OK\r\n\r\nhello", "hello", nil, false},
