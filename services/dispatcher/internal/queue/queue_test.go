@@ -83,7 +83,7 @@ func newServed(t *testing.T, sets ...*queue.Set) *served {
 	v := &served{slots: make(chan struct{}, 100)}
 	t.Cleanup(func() {
 		for _, s := range sets {
-			require.NoError(t, s.Close(context.Background())) //nolint:usetesting // that of the test has ended
+			require.NoError(t, s.Close(context.Background()))
 		}
 		v.wg.Wait()
 	})
@@ -103,7 +103,7 @@ func (v *served) ask(t *testing.T, s *queue.Set, request string, p contract.Prio
 	require.NoError(t, err)
 	v.wg.Go(func() {
 		defer place.Leave()
-		for place.Turn(context.Background()) == nil { //nolint:usetesting // Close ends it
+		for place.Turn(context.Background()) == nil {
 			select {
 			case <-v.slots:
 				v.mu.Lock()

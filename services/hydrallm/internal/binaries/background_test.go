@@ -271,7 +271,7 @@ func TestKilledIngressLosesNoRequestWithAKey(t *testing.T) {
 	ask := func(c client) <-chan outcome {
 		came := make(chan outcome, 1)
 		go func() {
-			r, err := read(c.try(t.Context(), http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k")) //nolint:bodyclose // read does
+			r, err := read(c.try(t.Context(), http.MethodPost, "/chat/completions", question("m", true), "Idempotency-Key", "k"))
 			came <- outcome{r, err}
 		}()
 		return came

@@ -62,7 +62,7 @@ func (c client) try(ctx context.Context, method, path, body string, header ...st
 
 func (c client) do(t *testing.T, method, path, body string, header ...string) reply {
 	t.Helper()
-	r, err := read(c.send(t, method, path, body, header...), nil)
+	r, err := read(c.send(t, method, path, body, header...), nil) //nolint:bodyclose // read does
 	require.NoError(t, err)
 	return r
 }

@@ -96,8 +96,8 @@ func (a *API) once(ctx context.Context, x *exchange, req *contract.Request, body
 		return a.showQueued(x, rec.Request.ID, rec.Note, t.streamed, served), nil
 	}
 	now := time.Now()
-	startBy := now.Add(a.QueueTimeout * time.Duration(len(rec.Request.Slip))) // which stage it waits for is not known
-	pend := a.Pending.Follow(a.Queries(), x.rid, x.client(), startBy, a.Bus.Replay(rec.Request.ID))
+	startBy := now.Add(a.QueueTimeout * time.Duration(len(rec.Request.Slip)))                       // which stage it waits for is not known
+	pend := a.Pending.Follow(a.Queries(), x.rid, x.client(), startBy, a.Bus.Replay(rec.Request.ID)) //nolint:contextcheck // a stream is read when this call is over
 	defer func() {
 		if !streaming {
 			a.Pending.Remove(pend)
