@@ -231,10 +231,11 @@ func (c *plainConn) send(req *http.Request) error {
 	defer writers.Put(w)
 	w.Reset(bodyConn{c.Conn})
 	defer w.Reset(nil)
-	if err := req.Write(w); err != nil {
-		return fmt.Errorf("sending the upstream request: %w", err)
+	err := req.Write(w)
+	if broken := w.Flush(); broken != nil {
+		err = broken // net/http hides that the connection is to blame where the body was on its way
 	}
-	if err := w.Flush(); err != nil {
+	if err != nil {
 		return fmt.Errorf("sending the upstream request: %w", err)
 	}
 	return nil
