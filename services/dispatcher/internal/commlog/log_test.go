@@ -1,8 +1,8 @@
 package commlog_test
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -14,7 +14,7 @@ import (
 )
 
 func entry(n int) query.CommEntry {
-	return query.CommEntry{Provider: fmt.Sprint(n)}
+	return query.CommEntry{Provider: strconv.Itoa(n)}
 }
 
 // the last 500, newest first, and no more than is asked for.

@@ -45,8 +45,10 @@ func configured(cfg Config, limited limits) (map[string]*execute.Chain, error) {
 				return nil, fmt.Errorf("reading the defaults of model %q at upstream %q: %w", m.Name, id, err)
 			}
 			counted := p.Limit > 0 || limited.has(p.ID, u.Model)
-			links = append(links, execute.Link{Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch, Counted: counted,
-				Price: cmp.Or(u.Price, cfg.Gateway.Routing.Estimates(p).Of(u.Model))})
+			links = append(links, execute.Link{
+				Channel: channels[id], Model: u.Model, Defaults: defaults, Patch: patch, Counted: counted,
+				Price: cmp.Or(u.Price, cfg.Gateway.Routing.Estimates(p).Of(u.Model)),
+			})
 		}
 		chain := execute.NewChain(links)
 		chain.Queue = queue.Limits(m.Queue)

@@ -3,6 +3,7 @@ package webui
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -153,9 +154,7 @@ func TestTraceAndHeadersOfARequest(t *testing.T) {
 	fake := fakellm.Start(t)
 	fake.Handle(func(r fakellm.Request) fakellm.Answer {
 		a := fakellm.Talk("hello")(r)
-		for name, value := range map[string]string{"X-Request-Id": "req_of_the_provider", "Set-Cookie": "secret-of-a-cookie=1", "X-Ratelimit-Remaining-Requests": "<b>7</b>"} {
-			a.Header[name] = value
-		}
+		maps.Copy(a.Header, map[string]string{"X-Request-Id": "req_of_the_provider", "Set-Cookie": "secret-of-a-cookie=1", "X-Ratelimit-Remaining-Requests": "<b>7</b>"})
 		return a
 	})
 	x := serve(t, model(fake))

@@ -124,5 +124,5 @@ web: {enabled: false}
 	default:
 	}
 	leave()
-	<-over
+	require.ErrorIs(t, <-over, context.Canceled)
 }

@@ -34,8 +34,12 @@ func TestUsageOfClients(t *testing.T) {
 			require.NoError(t, err)
 		}
 		got, err := s.ClientUsage(t.Context(), []query.ClientSince{
-			{Principal: "ck_a", Since: midnight}, {Principal: "ck_none", Since: midnight}, {Principal: "ck_a", Since: midnight.Add(-time.Hour)},
-			{Principal: "ck_b", Since: midnight}, {Principal: "anonymous", Since: midnight}, {Principal: "ck_a", Since: midnight.Add(24 * time.Hour)},
+			{Principal: "ck_a", Since: midnight},
+			{Principal: "ck_none", Since: midnight},
+			{Principal: "ck_a", Since: midnight.Add(-time.Hour)},
+			{Principal: "ck_b", Since: midnight},
+			{Principal: "anonymous", Since: midnight},
+			{Principal: "ck_a", Since: midnight.Add(24 * time.Hour)},
 		})
 		require.NoError(t, err)
 		last := query.Time{Time: midnight.Add(time.Second)}
