@@ -13,12 +13,12 @@ import (
 
 func main() {
 	switch args := os.Args[1:]; {
-	case len(args) == 0:
+	case len(args) == 0 || args[0] == "healthcheck":
 		os.Exit(process.Main(process.Service{Name: "enricher", HealthAddr: ":9102", Build: enricher.Build}))
 	case len(args) == 1 && args[0] == "mcp":
 		os.Exit(mcp())
 	default:
-		fmt.Fprintln(os.Stderr, "usage: enricher [mcp]")
+		fmt.Fprintln(os.Stderr, "usage: enricher [mcp | healthcheck PORT [PATH]]")
 		os.Exit(2)
 	}
 }

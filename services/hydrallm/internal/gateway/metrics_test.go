@@ -24,7 +24,7 @@ func TestMetricsAreDocumented(t *testing.T) {
 	x := serve(t, configured(t, freeport.Port(t), `
 providers: [{id: pa, url: "`+a.URL()+`/v1"}, {id: groq, url: "`+a.URL()+`/v1", keys: [gsk_one, gsk_two]}]
 upstreams: [{id: a, provider: pa, model: real-a}, {id: idle, provider: pa, model: real-b}]
-models: [{name: m, upstreams: [a]}, {name: n, upstreams: [idle]}]
+models: [{name: m, upstreams: [a], queue: {length: 1}}, {name: n, upstreams: [idle]}]
 routing: {priority: [groq], fast: [groq], large: groq, final_fallback: "", aliases: {}}
 `))
 	status, answer := x.do(t, http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`)
