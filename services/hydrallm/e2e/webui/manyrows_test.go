@@ -153,7 +153,7 @@ models: [{name: %q, upstreams: [a], pipeline: true}]
 	v.section("playground")
 	v.see("input[data-test=model]", "")
 	bounded("playground")
-	v.until(`() => document.querySelectorAll("#models option").length > 5000`)
+	v.until(`() => document.querySelectorAll("main datalist option").length > 5000`)
 	v.write("input[data-test=model]", "groq/model-4999")
 	v.press(input.Enter)
 	v.see("main dd", "groq")
