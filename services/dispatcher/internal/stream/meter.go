@@ -80,6 +80,7 @@ type usageScan struct {
 	depth   int
 	text    bool // inside a string
 	escaped bool // behind a backslash in it
+	object  bool // the outermost value is one
 	name    bool // the next string of the object is a name
 	key     []byte
 	inKey   bool
@@ -152,7 +153,8 @@ func (s *usageScan) outside(c byte) {
 		}
 	case '{', '[':
 		if s.depth++; s.depth == 1 {
-			s.name = c == '{'
+			s.object = c == '{'
+			s.name = s.object
 		}
 	case '}', ']':
 		if s.depth--; s.depth == 0 {
@@ -161,7 +163,7 @@ func (s *usageScan) outside(c byte) {
 	case ',':
 		if s.depth == 1 {
 			s.end()
-			s.name = s.key != nil
+			s.name = s.object
 		}
 	case ':':
 		if s.depth == 1 && string(s.key) == usageName && !s.taking {
