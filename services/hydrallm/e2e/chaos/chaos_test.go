@@ -113,6 +113,7 @@ func TestChaos(t *testing.T) {
 			first += apart
 		}
 	}
+	require.NotEmpty(t, rows, "no scenario is named %q", only)
 }
 
 // play runs a scenario and holds it to its bar.
