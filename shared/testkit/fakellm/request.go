@@ -16,6 +16,8 @@ type Request struct {
 	At     time.Time
 	Ended  time.Time // zero while it is being answered
 	Left   time.Time // when the client was seen to leave before the end of the answer; zero if it did not
+
+	answered bool // counts no more as being answered
 }
 
 // Streams says whether the body asks for a stream.

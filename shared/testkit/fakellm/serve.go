@@ -23,15 +23,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, whole := s.begin(req), false
 	defer func() {
 		gone := r.Context().Err() != nil
+		s.answered(req)
 		s.update(func() {
-			s.active--
 			req.Ended = time.Now()
 			if gone && !whole {
 				req.Left = req.Ended
 			}
 		})
 	}()
-	whole = s.play(r.Context(), w, answer(*req))
+	whole = s.play(r.Context(), w, req, answer(*req))
+}
+
+// answered ends the time in which a request counts as being answered. That is before its last byte goes out: a client that has all of an answer may send the next
+// request before this server has come back from its write.
+func (s *Server) answered(req *Request) {
+	s.update(func() {
+		if !req.answered {
+			req.answered = true
+			s.active--
+		}
+	})
 }
 
 // begin records a request and takes its answer in the order of arrival.
@@ -56,17 +67,18 @@ func (s *Server) begin(req *Request) (answer func(Request) Answer) {
 }
 
 // play writes the answer and says whether it came to its end.
-func (s *Server) play(ctx context.Context, w http.ResponseWriter, a Answer) bool {
+func (s *Server) play(ctx context.Context, w http.ResponseWriter, req *Request, a Answer) bool {
 	if !s.pause(ctx, a.Delay) {
 		return false
 	}
 	if a.Raw != nil {
 		conn := hijack(w)
 		defer conn.Close() //nolint:errcheck // the client may have closed it
+		s.answered(req)
 		_, err := conn.Write(a.Raw)
 		return err == nil
 	}
-	if a.Status != noStatus && !s.write(ctx, w, a) {
+	if a.Status != noStatus && !s.write(ctx, w, req, a) {
 		return false
 	}
 	switch a.End {
@@ -85,7 +97,7 @@ func (s *Server) play(ctx context.Context, w http.ResponseWriter, a Answer) bool
 	return true
 }
 
-func (s *Server) write(ctx context.Context, w http.ResponseWriter, a Answer) bool {
+func (s *Server) write(ctx context.Context, w http.ResponseWriter, req *Request, a Answer) bool {
 	for name, value := range a.Header {
 		w.Header().Set(name, value)
 	}
@@ -98,11 +110,20 @@ func (s *Server) write(ctx context.Context, w http.ResponseWriter, a Answer) boo
 	}
 	w.WriteHeader(status)
 	flush := http.NewResponseController(w)
+	if len(a.Chunks) == 0 && a.End == Proper {
+		s.answered(req)
+	}
 	if !send(w, flush, a.Body) {
 		return false
 	}
-	for _, c := range a.Chunks {
-		if !s.pause(ctx, c.Gap) || !send(w, flush, []byte(c.Data)) {
+	for i, c := range a.Chunks {
+		if !s.pause(ctx, c.Gap) {
+			return false
+		}
+		if i == len(a.Chunks)-1 && a.End == Proper {
+			s.answered(req)
+		}
+		if !send(w, flush, []byte(c.Data)) {
 			return false
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -177,12 +178,13 @@ type Line struct {
 	First   []Waiter // at most as many as were asked for
 }
 
-// Lines lists the queues in which somebody waits.
+// Lines lists the queues in which somebody waits, by the names of their models.
 func (s *Set) Lines(first int) []Line {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []Line
-	for model, line := range s.lines {
+	for _, model := range slices.Sorted(maps.Keys(s.lines)) {
+		line := s.lines[model]
 		l := Line{Model: model, Waiting: len(line)}
 		for _, w := range line[:min(first, len(line))] {
 			l.First = append(l.First, *w)
