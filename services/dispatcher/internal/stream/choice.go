@@ -38,7 +38,7 @@ func (f *Filter) choice(index int) *choice {
 // A choice that can't be made right never finishes, so that the stream ends as a truncated one.
 func (f *Filter) repair(c *answer.Chunk, ch *answer.Choice) bool {
 	st := f.choice(ch.Index)
-	if st.broken {
+	if st.finished || st.broken { // a chunk that was held may hold more of a choice that has finished since
 		return false
 	}
 	digitsToText(ch)

@@ -35,7 +35,7 @@ func (f *Filter) piece(c *answer.Chunk) (step Step) {
 		return step
 	}
 	f.tell()
-	finishing, flowing, again := false, false, false
+	finishing, flowing, again, behind := false, false, false, false
 	f.keep(c, func(ch *answer.Choice) bool {
 		st := f.choice(ch.Index)
 		if st.finished || st.broken { // nothing may follow the finish reason (STR-09)
@@ -46,7 +46,9 @@ func (f *Filter) piece(c *answer.Chunk) (step Step) {
 		step.Decisive = step.Decisive || output || finish && !st.stops(ch.Finish)
 		if st.reason != nil {
 			if !output {
-				return st.restate(ch)
+				left := st.restate(ch)
+				behind = behind || left
+				return left
 			}
 			f.recall(st)
 			step.Resumed = true
@@ -58,7 +60,7 @@ func (f *Filter) piece(c *answer.Chunk) (step Step) {
 	})
 	f.began = f.began || step.Decisive || finishing
 	switch {
-	case finishing && !flowing && !again:
+	case finishing && !flowing && !again && !behind:
 		f.hold(c)
 	case finishing:
 		f.detach(c, flowing)
