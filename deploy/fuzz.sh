@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh DURATION [SECONDS]: runs each fuzz target of the workspace for the duration. With a number of seconds it stops when they are over, builds
-# included, and begins with other packages every day. It fails when an input is found that breaks a target; go test keeps it below testdata/fuzz.
+# included, and begins with other packages every day. It goes on when an input is found that breaks a target, and fails at its end; go test keeps the input
+# below testdata/fuzz.
 set -euo pipefail
 
 duration=$1 total=${2:-}
@@ -16,7 +17,7 @@ count=${#targets[@]}
 first=0 # moves by a number that has no factor in common with most counts, so that all come first some day
 [ -z "$total" ] || first=$((($(date +%s) / 86400 * 37) % count))
 
-ran=0
+ran=0 broken=()
 for ((i = 0; i < count; i++)); do
 	read -r package target <<<"${targets[(first + i) % count]}"
 	run=(go test -run '^$' -fuzz "^$target\$" -fuzztime "$duration" "$package")
@@ -35,7 +36,7 @@ for ((i = 0; i < count; i++)); do
 		# go test may fail with nothing but this when the time is over in the middle of making an input smaller (golang.org/issue/48591).
 		if [[ $out != *"context deadline exceeded"* || $out == *"Failing input written"* ]]; then
 			printf '\n%s\n' "$out" >&2
-			exit 1
+			broken+=("$target")
 		fi
 		;;
 	esac
@@ -43,3 +44,4 @@ for ((i = 0; i < count; i++)); do
 	ran=$((ran + 1))
 done
 echo "fuzz: $ran of $count targets in $SECONDS s"
+[ ${#broken[@]} -eq 0 ] || { echo "fuzz: an input breaks ${broken[*]}" >&2; exit 1; }
