@@ -26,6 +26,7 @@ func TestClientKeyWithBudget(t *testing.T) {
 	v.click("[data-test=make-key]")
 	v.write("dialog [data-test=key-name]", "harbour <b>office</b>")
 	v.write("dialog [data-test=budget]", "8")
+	v.choose("dialog [data-test=priority]", "low")
 	v.click("dialog [data-test=create-key]")
 	v.see("dialog [data-test=made-key]", "")
 	var key string
@@ -34,6 +35,7 @@ func TestClientKeyWithBudget(t *testing.T) {
 	v.clickOn("dialog .bar button", "")
 	v.until(`() => !document.querySelector('dialog')`)
 	v.see("[data-test=client-keys] .name", "harbour <b>office</b>")
+	v.see("[data-test=client-keys] td", "low priority")
 	require.NotContains(t, v.text(), key)
 	var last string
 	await.True(t, func() bool { // what was used is known when an answer has been counted

@@ -13,7 +13,7 @@ export const clientKeys = { id: 'clientkeys', letter: 'k', mount };
 
 /**
  * @typedef {{id: string, name: string, allowed_models?: string[], limits?: {rpm?: number, tpm?: number}, budget?: {amount: number, unit: 'tokens'|'money', period: 'day'|'month', used: number},
- *   expires_at?: string, created_at: string, revoked?: boolean}} ClientKey
+ *   priority?: 'high'|'normal'|'low', expires_at?: string, created_at: string, revoked?: boolean}} ClientKey
  */
 
 const STEP = 200; // that are shown at once
@@ -55,7 +55,7 @@ function mount({ root, on, signal }) {
 
   /** @param {ClientKey} k */
   function row(k) {
-    const limits = [k.limits?.rpm && t('ck.rpm', { n: number(k.limits.rpm) }), k.limits?.tpm && t('ck.tpm', { n: compact(k.limits.tpm) })].filter(Boolean);
+    const limits = [k.limits?.rpm && t('ck.rpm', { n: number(k.limits.rpm) }), k.limits?.tpm && t('ck.tpm', { n: compact(k.limits.tpm) }), k.priority && t(`priority.${k.priority}`)].filter(Boolean);
     const expired = k.expires_at && new Date(k.expires_at) < new Date();
     return h('tr', { data: { key: k.id } }, h('th', { scope: 'row' }, h('a', { class: 'name', href: link('requests', { client: k.id }) }, k.name), h('br'), h('span', { class: 'sub mono' }, k.id), k.revoked && h('span', { class: 'state bad' }, t('ck.revoked'))),
       h('td', { class: 'hide' }, k.allowed_models?.length ? k.allowed_models.join(', ') : t('ck.allmodels')), h('td', null, limits.length ? limits.join(', ') : t('ck.nolimit')), h('td', null, budget(k.budget)),
@@ -95,18 +95,19 @@ function mount({ root, on, signal }) {
     const count = (test, value) => input({ type: 'number', min: 1, data: { test } }, value);
     const rpm = count('rpm', k?.limits?.rpm), tpm = count('tpm', k?.limits?.tpm), amount = input({ type: 'number', min: 0, step: 'any', data: { test: 'budget' } }, k?.budget?.amount);
     const choice = (test, ids, prefix, value) => { const e = h('select', { data: { test } }, ids.map((id) => h('option', { value: id }, t(`${prefix}.${id}`)))); if (value) e.value = value; return e; };
-    const unit = choice('unit', ['tokens', 'money'], 'unit', k?.budget?.unit), period = choice('period', ['day', 'month'], 'period', k?.budget?.period), expires = input({ type: 'date', data: { test: 'expires' } }, k?.expires_at?.slice(0, 10));
+    const unit = choice('unit', ['tokens', 'money'], 'unit', k?.budget?.unit), period = choice('period', ['day', 'month'], 'period', k?.budget?.period), priority = choice('priority', ['any', 'high', 'normal', 'low'], 'priority', k?.priority), expires = input({ type: 'date', data: { test: 'expires' } }, k?.expires_at?.slice(0, 10));
     const problem = h('div', { role: 'alert' });
     const field = (label, element) => h('label', { class: 'field' }, t(label), element);
     const title = k ? t('ck.editing', { name: k.name }) : t('ck.make');
-    const box = dialog(title, [h('form', { class: 'stack', on: { submit: (e) => { e.preventDefault(); save(); } } }, field('ck.name', name), field('ck.models', models), h('div', { class: 'form' }, field('ck.rpmlabel', rpm), field('ck.tpmlabel', tpm)), h('div', { class: 'form' }, field('ck.budget', amount), field('ck.unit', unit), field('ck.period', period)), field('ck.expires', expires), problem,
+    const box = dialog(title, [h('form', { class: 'stack', on: { submit: (e) => { e.preventDefault(); save(); } } }, field('ck.name', name), field('ck.models', models), h('div', { class: 'form' }, field('ck.rpmlabel', rpm), field('ck.tpmlabel', tpm)), h('div', { class: 'form' }, field('ck.budget', amount), field('ck.unit', unit), field('ck.period', period)), h('div', { class: 'form' }, field('ck.priority', priority), field('ck.expires', expires)), problem,
       h('div', { class: 'actions' }, h('button', { class: 'btn main', type: 'submit', data: { test: k ? 'save-key' : 'create-key' } }, t(k ? 'action.save' : 'ck.create'))))], { narrow: true, id: 'make-key' });
     name.focus();
 
     async function save() {
       const all = {
         name: name.value.trim(), allowed_models: models.value.split(/[\s,]+/).filter(Boolean), limits: { ...(rpm.value && { rpm: Number(rpm.value) }), ...(tpm.value && { tpm: Number(tpm.value) }) },
-        budget: Number(amount.value) > 0 ? { amount: Number(amount.value), unit: unit.value, period: period.value } : null, expires_at: expires.value ? new Date(`${expires.value}T23:59:59`).toISOString() : null,
+        budget: Number(amount.value) > 0 ? { amount: Number(amount.value), unit: unit.value, period: period.value } : null, priority: priority.value === 'any' ? null : priority.value,
+        expires_at: expires.value ? new Date(`${expires.value}T23:59:59`).toISOString() : null,
       };
       if (!all.allowed_models.length) all.allowed_models = null;
       if (!Object.keys(all.limits).length) all.limits = null;
