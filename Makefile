@@ -35,7 +35,7 @@ test: ## vet and test every module with the race detector
 	go test -race -timeout $(TEST_TIMEOUT) $$(go list work | grep -vxF $(BROWSER_TESTS:%=-e %))
 	go test -race -timeout $(TEST_TIMEOUT) -p 1 $(BROWSER_TESTS)
 	@$(MAKE) --no-print-directory manifests
-	@go test -count 1 hydrallm/shared/testkit/archtest # reads files of every module, which Go's test cache does not see
+	@go test -count 1 hydrallm/shared/testkit/archtest hydrallm/services/hydrallm/internal/doctest # read files of every module, which Go's test cache does not see
 
 .PHONY: manifests
 manifests: ## build the manifests of Kubernetes and check them; needs the module proxy once

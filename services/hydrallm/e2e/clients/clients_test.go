@@ -74,6 +74,8 @@ func TestClients(t *testing.T) {
 	defer installing.Wait()
 	installing.Go(pip.Prepare)
 
+	t.Run("documents", func(t *testing.T) { runDocuments(t, url) })
+
 	t.Run("npm", func(t *testing.T) {
 		node := nodeForClients(t)
 		dir := scratch(t)

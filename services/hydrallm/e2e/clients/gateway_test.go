@@ -30,7 +30,8 @@ type up chan struct{}
 func (u up) Start(context.Context) error { close(u); return nil }
 func (up) Stop(context.Context) error    { return nil }
 
-// startGateway runs the whole gateway before the mock upstream and gives its address: model "demo", whose first upstream always fails, and "vectors".
+// startGateway runs the whole gateway before the mock upstream and gives its address: model "demo", whose first upstream always fails, and
+// "vectors", which the demo calls "demo-embedding".
 func startGateway(t *testing.T) string {
 	t.Helper()
 	mock := mockllm.New(mockllm.Config{Listen: "127.0.0.1:0"})
@@ -48,6 +49,7 @@ upstreams:
 models:
   - {name: demo, upstreams: [fails, answers]}
   - {name: vectors, upstreams: [vectors]}
+  - {name: demo-embedding, upstreams: [vectors]}
 routing: {final_fallback: "", aliases: {}}
 sessions: {database: "sqlite:%[4]s/hydrallm.db"}
 nats: {store_dir: "%[4]s/nats"}
