@@ -35,22 +35,7 @@ func usages() map[string]contract.RequestRecord {
 // What is written by hand says the same as what reflection writes, and each reads the other.
 func TestUsageSurvivesTheWay(t *testing.T) {
 	t.Parallel()
-	for name, want := range usages() {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			written := want.AppendJSON(nil)
-			reflected, err := json.Marshal(want)
-			require.NoError(t, err)
-			require.JSONEq(t, string(reflected), string(written))
-			for _, text := range [][]byte{written, reflected} {
-				got, err := contract.ParseUsage(text)
-				require.NoError(t, err)
-				require.True(t, want.At.Equal(got.At))
-				got.At = want.At
-				require.Equal(t, want, got)
-			}
-		})
-	}
+	survives(t, usages(), (*contract.RequestRecord).AppendJSON, contract.ParseUsage, func(r *contract.RequestRecord) *time.Time { return &r.At })
 }
 
 func TestWhatIsNoUsage(t *testing.T) {

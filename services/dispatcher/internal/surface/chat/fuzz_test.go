@@ -1,58 +1,11 @@
 package chat_test
 
 import (
-	"encoding/json"
-	"regexp"
-	"strings"
 	"testing"
-	"testing/iotest"
-
-	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/dispatcher/internal/answer/answertest"
-	"hydrallm/shared/openai"
-	"hydrallm/shared/testkit/fixtures"
 )
 
-// Whatever a provider streams, and however it is cut, a client gets events of JSON, the same each time, and nothing behind the end; collected it is
-// JSON too.
 func FuzzStream(f *testing.F) {
-	for _, fixture := range fixtures.All() {
-		if fixture.Kind() == "sse" && len(fixture.Body) < 2<<10 {
-			f.Add(string(fixture.Body))
-		}
-	}
-	f.Add("data: {\"choices\":[{\"delta\":{\"content\":\"a\\u2028\"},\"finish_reason\":\"stop\"}],\"usage\":{\"total_tokens\":1}}\r\rdata: [DONE]\n\ndata: {}\n\n")
-	f.Fuzz(func(t *testing.T, text string) {
-		options := answertest.Options{IncludeUsage: true, Model: "auto"}
-		out, problem, err := answertest.Relay(answertest.Chat(strings.NewReader(text)), options)
-		cut, cutProblem, cutErr := answertest.Relay(answertest.Chat(iotest.OneByteReader(strings.NewReader(text))), options)
-		events := eventsOf(t, out)
-		require.Equal(t, events, eventsOf(t, cut))
-		require.Equal(t, string(problem), string(cutProblem))
-		require.Equal(t, err == nil, cutErr == nil)
-		for i, data := range events {
-			require.True(t, data == "[DONE]" && i == len(events)-1 || json.Valid([]byte(data)), "%q", out)
-		}
-		if body, _, err := answertest.Collect(answertest.Chat(strings.NewReader(text)), options); err == nil && body != nil {
-			require.True(t, json.Valid(body), "%q", body)
-		}
-	})
-}
-
-var madeID = regexp.MustCompile(`(chatcmpl-|cmpl-|call_)[a-z0-9]{26}`)
-
-// eventsOf gives the data of events, without the ids that are made for each answer.
-func eventsOf(t *testing.T, text string) (list []string) {
-	t.Helper()
-	r := openai.NewReader(strings.NewReader(text), 0)
-	for {
-		e, err := r.Next()
-		if err != nil {
-			return list
-		}
-		if e.Data != nil {
-			list = append(list, madeID.ReplaceAllString(string(e.Data), "id"))
-		}
-	}
+	answertest.FuzzStream(f, answertest.Options{IncludeUsage: true, Model: "auto"})
 }
