@@ -39,9 +39,9 @@ func FuzzStream(f *testing.F, options Options) {
 	})
 }
 
-var madeID = regexp.MustCompile(`(chatcmpl-|cmpl-|call_)[a-z0-9]{26}`)
+var made = regexp.MustCompile(`(chatcmpl-|cmpl-|call_)[a-z0-9]{26}|"created":\d+`)
 
-// eventsOf gives the data of events, without the ids that are made for each answer.
+// eventsOf gives the data of events, without the ids and times that are made for each answer.
 func eventsOf(text string) (list []string) {
 	r := openai.NewReader(strings.NewReader(text), 0)
 	for {
@@ -50,7 +50,7 @@ func eventsOf(text string) (list []string) {
 			return list
 		}
 		if e.Data != nil {
-			list = append(list, madeID.ReplaceAllString(string(e.Data), "id"))
+			list = append(list, made.ReplaceAllString(string(e.Data), "made"))
 		}
 	}
 }
