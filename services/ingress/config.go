@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 
 	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/services/ingress/internal/pending"
+	"hydrallm/shared/certificate"
 	"hydrallm/shared/config"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/lifecycle"
@@ -31,21 +33,23 @@ type Provider = modellist.Provider
 
 // Config is what an ingress needs to know.
 type Config struct {
-	ID           string         // of this process: one token of a NATS subject, unique among all ingresses
-	Addr         string         // host:port to listen on
-	MaxBody      int            // bytes of a request body, decompressed; 0 = 32 MiB
-	MaxConns     int            // connections at the same time; 0 = unlimited
-	StopPause    time.Duration  // from the begin of a stop, which /readyz tells, to the closing of the port
-	QueueTimeout time.Duration  // how long a request waits for a worker of each stage; 0 = 30s
-	Lifetime     time.Duration  // of a request in the background; 0 = 1h
-	Deadline     time.Duration  // for all stages of a request until its answer begins; 0 = none
-	PingAfter    time.Duration  // after so long a wait for its beginning a stream gets status line and comments; 0 = never
-	Heartbeat    time.Duration  // after so long a silence a stream gets a comment; 0 = 15s
-	ClientKeys   []string       // none = everyone may call
-	ClientAccess string         // auto | keys | open; "" = auto
-	Proxies      []netip.Prefix // whose X-Forwarded-For tells the address of a client
-	Zone         *time.Location // in which budgets begin at midnight; nil = that of the process
-	AdminKey     string         // "" = the admin routes are closed unless Debug
+	ID           string            // of this process: one token of a NATS subject, unique among all ingresses
+	Addr         string            // host:port to listen on
+	TLS          certificate.Files // which connections speak TLS with; none = they do not
+	MinTLS       uint16            // the oldest version that they may speak; 0 = tls.VersionTLS12
+	MaxBody      int               // bytes of a request body, decompressed; 0 = 32 MiB
+	MaxConns     int               // connections at the same time; 0 = unlimited
+	StopPause    time.Duration     // from the begin of a stop, which /readyz tells, to the closing of the port
+	QueueTimeout time.Duration     // how long a request waits for a worker of each stage; 0 = 30s
+	Lifetime     time.Duration     // of a request in the background; 0 = 1h
+	Deadline     time.Duration     // for all stages of a request until its answer begins; 0 = none
+	PingAfter    time.Duration     // after so long a wait for its beginning a stream gets status line and comments; 0 = never
+	Heartbeat    time.Duration     // after so long a silence a stream gets a comment; 0 = 15s
+	ClientKeys   []string          // none = everyone may call
+	ClientAccess string            // auto | keys | open; "" = auto
+	Proxies      []netip.Prefix    // whose X-Forwarded-For tells the address of a client
+	Zone         *time.Location    // in which budgets begin at midnight; nil = that of the process
+	AdminKey     string            // "" = the admin routes are closed unless Debug
 	Debug        bool
 	CORSOrigins  []string         // of browsers that may call; "*" = all
 	Models       []Model          // of the configuration; they win over others
@@ -80,6 +84,9 @@ func (c *Config) setDefaults() {
 	if c.Lifetime == 0 {
 		c.Lifetime = defaultLifetime
 	}
+	if c.MinTLS == 0 {
+		c.MinTLS = tls.VersionTLS12
+	}
 	if c.Settings == nil {
 		c.Settings = settings.New(&config.Config{}, slog.New(slog.DiscardHandler))
 	}
@@ -100,7 +107,11 @@ func (c *Config) local() string {
 	if err != nil { // then it can't listen either
 		return ""
 	}
-	return "http://127.0.0.1:" + port
+	scheme := "http"
+	if c.TLS != (certificate.Files{}) {
+		scheme = "https"
+	}
+	return scheme + "://127.0.0.1:" + port
 }
 
 // Validate reports every fault of the configuration.
@@ -143,7 +154,7 @@ func FromGateway(g *config.Config) Config {
 		Addr: g.Server.Bind(), MaxBody: g.Server.MaxBodyBytes, QueueTimeout: g.Server.QueueTimeout, Deadline: g.Resilience.RequestDeadline,
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession, contract.StageAnalyzed}, AutoWeb: g.Web.Enabled,
-		ClientAccess: g.Server.ClientAccess, Proxies: g.Server.TrustedProxies(), Zone: g.Server.Zone(),
+		TLS: certificate.Files{Cert: g.Server.TLS.Cert, Key: g.Server.TLS.Key}, MinTLS: g.Server.TLS.Version(), ClientAccess: g.Server.ClientAccess, Proxies: g.Server.TrustedProxies(), Zone: g.Server.Zone(),
 		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses, ToolInstall: g.Server.ToolInstall,
 	}
 	for _, k := range g.Server.ClientKeys {

@@ -4,6 +4,7 @@ package ingress
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 	"hydrallm/services/ingress/internal/toolinstall"
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/bus"
+	"hydrallm/shared/certificate"
 	"hydrallm/shared/config"
 	"hydrallm/shared/decisionlog"
 	"hydrallm/shared/dispatcherhealth"
@@ -48,6 +50,7 @@ type Ingress struct {
 	models *modellist.List
 
 	configured atomic.Pointer[map[string]bool] // see httpapi.Config
+	keeper     atomic.Pointer[certificate.Keeper]
 	metrics    *httpapi.Metrics
 }
 
@@ -84,6 +87,11 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	var err error
 	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {
 		return nil, err
+	}
+	if err := reg.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "hydrallm_ingress_certificate_expiry_timestamp_seconds", Help: "When the TLS certificate in use ends, in Unix time; 0 without TLS.",
+	}, i.expiry)); err != nil {
+		return nil, fmt.Errorf("registering the metrics of the ingress: %w", err)
 	}
 	i.Switch = lifecycle.NewSwitch(i.begin, i.end)
 	return i, nil
@@ -140,14 +148,40 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	if r.sweeper, err = i.bus.Sweep(ctx); err != nil {
 		return err
 	}
+	secure, err := i.secure(work, r)
+	if err != nil {
+		return err
+	}
 	r.server = transport.NewServer(i.cfg.MaxConns, i.log)
 	api := i.api(questions, r)
-	if err := r.server.Start(ctx, i.cfg.Addr, api.Server()); err != nil {
+	if err := r.server.Start(ctx, i.cfg.Addr, secure, api.Server()); err != nil {
 		r.server = nil
 		return err
 	}
 	i.report(ctx, r.server.Addr(), api.Clients.Open())
 	return nil
+}
+
+// secure gives what connections need to speak TLS, nil for none, and keeps the certificate as its files have it until ctx ends.
+func (i *Ingress) secure(ctx context.Context, r *run) (*tls.Config, error) {
+	if i.cfg.TLS == (certificate.Files{}) {
+		return nil, nil //nolint:nilnil // no TLS is no error
+	}
+	keeper, err := certificate.New(i.cfg.TLS, i.log)
+	if err != nil {
+		return nil, err
+	}
+	i.keeper.Store(keeper)
+	r.wg.Go(func() { keeper.Run(ctx) })
+	return keeper.Config(i.cfg.MinTLS), nil
+}
+
+// expiry is when the certificate in use ends, in Unix time, or 0.
+func (i *Ingress) expiry() float64 {
+	if k := i.keeper.Load(); k != nil {
+		return float64(k.Expiry().Unix())
+	}
+	return 0
 }
 
 func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
@@ -177,7 +211,11 @@ func (i *Ingress) report(ctx context.Context, addr net.Addr, open bool) {
 	if err != nil || !ok { // it listens there, on TCP
 		panic(fmt.Sprintf("listening on %s: %v", i.cfg.Addr, err))
 	}
-	telemetry.Event(ctx, i.log, slog.LevelInfo, "server: bind", "host", host, "port", bound.Port)
+	args := []any{"host", host, "port", bound.Port}
+	if k := i.keeper.Load(); k != nil {
+		args = append(args, "tls", true, "certificate_expires", k.Expiry().UTC().Format(time.RFC3339))
+	}
+	telemetry.Event(ctx, i.log, slog.LevelInfo, "server: bind", args...)
 	if open && !bound.IP.IsLoopback() {
 		telemetry.Event(ctx, i.log, slog.LevelWarn,
 			"server: warning: anyone who reaches this address can use the gateway; set server.client_keys or bind to 127.0.0.1", "host", host)

@@ -51,7 +51,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, config.Server{
 		Host: "0.0.0.0", Port: 8100, MaxBodyBytes: 33554432, ClientKeys: []config.Secret{}, CORSOrigins: []string{}, Enabled: []string{},
 		ClientAccess: "auto", Proxies: []string{},
-		QueueTimeout: 30 * time.Second, Lifetime: time.Hour, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Locale: "en",
+		QueueTimeout: 30 * time.Second, Lifetime: time.Hour, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Locale: "en", TLS: config.TLS{MinVersion: "1.2"},
 	}, c.Server)
 	require.Equal(t, config.Routing{
 		Priority:      []string{},
@@ -108,7 +108,7 @@ func TestValues(t *testing.T) {
 	t.Parallel()
 	c, warnings, err := parse(nil, `
 server:
-  {host: "::1", port: 1, max_body_bytes: 2, client_keys: [k1, k2], admin_key: adm, debug: true, cors_origins: ["HTTPS://App.example:8443"],
+  {host: "::1", port: 1, tls: {cert_file: c, key_file: d, min_version: 1.3}, max_body_bytes: 2, client_keys: [k1, k2], admin_key: adm, debug: true, cors_origins: ["HTTPS://App.example:8443"],
   client_access: keys, trusted_proxies: [10.1.2.3/8, 192.0.2.1],
   queue_timeout: 3s, background_lifetime: 2h, ping_after: 7s, stop_pause: 2s, drain_timeout: 4s, max_connections: 5, tool_install: yes, locale: ko}
 routing:
@@ -151,7 +151,7 @@ telemetry: {otlp_endpoint: "http://t:4318", service_name: s}
 		Host: "::1", Port: 1, MaxBodyBytes: 2, ClientKeys: []config.Secret{"k1", "k2"}, AdminKey: "adm", Debug: true,
 		ClientAccess: "keys", Proxies: []string{"10.0.0.0/8", "192.0.2.1/32"},
 		CORSOrigins: []string{"https://app.example:8443"}, QueueTimeout: 3 * time.Second, Lifetime: 2 * time.Hour, PingAfter: 7 * time.Second,
-		StopPause: 2 * time.Second, DrainTimeout: 4 * time.Second, MaxConns: 5, ToolInstall: true, Locale: "ko", Enabled: []string{},
+		TLS: config.TLS{Cert: "c", Key: "d", MinVersion: "1.3"}, StopPause: 2 * time.Second, DrainTimeout: 4 * time.Second, MaxConns: 5, ToolInstall: true, Locale: "ko", Enabled: []string{},
 	}, c.Server)
 	require.Equal(t, "[::1]:1", c.Server.Bind())
 	require.Equal(t, 6*time.Second, c.Server.StopLimit())

@@ -31,6 +31,8 @@ var errorCases = map[string]struct {
 	"limit is no number":       {"providers: [{id: p, url: http://h, max_concurrency: many}]", []string{`1: providers[0].max_concurrency: must be a whole number from 0 to 2147483647 (got "many")`}},
 	"port out of range":        {"server: {port: 70000}", []string{"1: server.port: must be from 1 to 65535 (got 70000)"}},
 	"port zero":                {"server: {port: 0}", []string{"1: server.port: must be from 1 to 65535 (got 0)"}},
+	"half of TLS":              {"server: {tls: {cert_file: c}}", []string{"1: server.tls: cert_file and key_file go together"}},
+	"TLS that is too old":      {"server: {tls: {min_version: 1.1}}", []string{`1: server.tls.min_version: must be one of 1.2, 1.3 (got "1.1"): did you mean 1.2?`}},
 	"port is a word":           {"server:\n  port: eighty", []string{`2: server.port: must be a whole number from 1 to 65535 (got "eighty")`}},
 	"patch is a list":          {"models:\n- {name: m, upstreams: [], patch: [1]}", []string{"2: models[0].patch: must be a mapping (got a list)"}},
 	"patch is text":            {"models: [{name: m, upstreams: [], patch: x}]", []string{"1: models[0].patch: must be a mapping (got a single value)"}},

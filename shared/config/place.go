@@ -34,6 +34,8 @@ func (doc *document) placePaths() {
 	for key, file := range doc.NATS.files() {
 		*file = doc.place(key, *file)
 	}
+	doc.Server.TLS.Cert = doc.place("server.tls.cert_file", doc.Server.TLS.Cert)
+	doc.Server.TLS.Key = doc.place("server.tls.key_file", doc.Server.TLS.Key)
 	doc.Log.File = doc.place("log.file", doc.Log.File)
 	intent := &doc.Web.Intent
 	intent.PatternsDir = doc.place("web.intent.patterns_dir", intent.PatternsDir)

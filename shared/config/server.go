@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"math"
 	"net"
 	"net/netip"
@@ -15,6 +16,7 @@ import (
 type Server struct {
 	Host         string // IP address or host name
 	Port         int
+	TLS          TLS
 	MaxBodyBytes int      // a larger request body gets 413
 	ClientKeys   []Secret // for /v1; none = open
 	ClientAccess string   // auto | keys | open
@@ -35,6 +37,24 @@ type Server struct {
 	TimeZone     string   // of dates in prompts; "" = that of the process
 }
 
+// TLS is what the gateway's port speaks HTTPS with.
+type TLS struct {
+	Cert       string // path of a PEM file; "" = it speaks HTTP
+	Key        string // path of the file of its private key
+	MinVersion string // 1.2 | 1.3
+}
+
+// On says whether the port speaks HTTPS.
+func (t TLS) On() bool { return t.Cert != "" }
+
+// Version is the oldest one that is spoken, such as tls.VersionTLS12.
+func (t TLS) Version() uint16 {
+	if t.MinVersion == "1.3" {
+		return tls.VersionTLS13
+	}
+	return tls.VersionTLS12
+}
+
 // MaxLifetime is the longest lifetime of a request in the background: what it needs is kept on disk for longer.
 const MaxLifetime = 6 * time.Hour
 
@@ -48,6 +68,11 @@ func (s *Server) settings() []setting {
 			}
 		}}, "0.0.0.0", "address to listen on").env("HOST").not("bind", "listen", "address"),
 		key("port", integer(&s.Port, 1, math.MaxUint16), "8100", "port to listen on; `8000` when there is no file").env("PORT"),
+		key("tls", mapping(
+			key("cert_file", path(&s.TLS.Cert), "", "PEM file with the certificate, and behind it those of the authorities in between").env("TLS_CERT_FILE").not("cert", "certfile", "certificate"),
+			key("key_file", path(&s.TLS.Key), "", "PEM file with its private key").env("TLS_KEY_FILE").not("key", "keyfile"),
+			key("min_version", oneOf(&s.TLS.MinVersion, "1.2", "1.3"), "1.2", "the oldest version of TLS that clients may speak"),
+		), "", "the port speaks HTTPS, and nothing else, with this certificate. The files are read again when they change; see [TLS](tls.md)"),
 		key("max_body_bytes", integer(&s.MaxBodyBytes, 1, math.MaxInt32), "33554432", "a larger request body gets 413"),
 		key("max_connections", integer(&s.MaxConns, 0, math.MaxInt32), "10000", "connections of clients at the same time; 0 for no limit. At the limit "+
 			"idle connections are closed for new ones; if there is none, requests on further connections get 503 `too_many_connections`"),
@@ -142,6 +167,18 @@ func (s Server) Bind() string { return net.JoinHostPort(s.Host, strconv.Itoa(s.P
 // StopLimit is how long a stop may take before work under way is cut off.
 func (s Server) StopLimit() time.Duration { return s.StopPause + s.DrainTimeout }
 
+// URL is the address of the gateway for programs on the same machine, without a slash at its end.
+func (s Server) URL() string {
+	scheme, host := "http", s.Host
+	if s.TLS.On() {
+		scheme = "https"
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(s.Port))
+}
+
 // Loopback says whether only this machine can reach the listener.
 func (s Server) Loopback() bool {
 	if strings.EqualFold(s.Host, "localhost") {
@@ -155,6 +192,9 @@ func (s Server) Loopback() bool {
 func (doc *document) checkServer() {
 	doc.checkOrigins()
 	s := doc.Server
+	if (s.TLS.Cert == "") != (s.TLS.Key == "") {
+		doc.fail("server.tls", "cert_file and key_file go together")
+	}
 	if s.AdminKey != "" && slices.Contains(s.ClientKeys, s.AdminKey) {
 		doc.warn("server.admin_key", "is a client key too: whoever may ask for answers may use the admin routes")
 	}

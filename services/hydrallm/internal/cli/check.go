@@ -3,7 +3,9 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"time"
 
+	"hydrallm/shared/certificate"
 	"hydrallm/shared/config"
 	"hydrallm/shared/process"
 )
@@ -32,6 +34,15 @@ func (c checkCmd) Run(a *App) error {
 		return err
 	}
 	warnings := len(settings.Warnings)
+	warning, err := checkCertificate(settings.Server.TLS)
+	if err != nil {
+		fmt.Fprintf(a.Out, "error: %s: server.tls: %v\n", settings.Source, err)
+		return fmt.Errorf("1 errors, %d warnings", warnings)
+	}
+	if warning != "" {
+		fmt.Fprintf(a.Out, "warning: %s: server.tls: %s\n", settings.Source, warning)
+		warnings++
+	}
 	if hint := settings.EmptyHint(); hint != "" {
 		fmt.Fprintf(a.Out, "warning: %s\n", hint)
 		warnings++
@@ -42,4 +53,26 @@ func (c checkCmd) Run(a *App) error {
 	_, err = fmt.Fprintf(a.Out, "%s is valid: %d providers, %d upstreams, %d models, %d warnings\n",
 		settings.Source, len(settings.Providers), len(settings.Upstreams), len(settings.Models), warnings)
 	return err
+}
+
+// soon is how long a certificate has to be valid still.
+const soon = 14 * 24 * time.Hour
+
+// checkCertificate says what is wrong with the files of a certificate: they keep the gateway from starting. A certificate that ends soon, or has, is a warning.
+func checkCertificate(c config.TLS) (warning string, err error) {
+	if !c.On() {
+		return "", nil
+	}
+	pair, err := certificate.Files{Cert: c.Cert, Key: c.Key}.Load()
+	if err != nil {
+		return "", err
+	}
+	end := pair.Leaf.NotAfter.UTC().Format(time.DateOnly)
+	switch left := time.Until(pair.Leaf.NotAfter); {
+	case left <= 0:
+		return fmt.Sprintf("the certificate in %s has ended on %s: clients refuse it", c.Cert, end), nil
+	case left < soon:
+		return fmt.Sprintf("the certificate in %s ends on %s", c.Cert, end), nil
+	}
+	return "", nil
 }

@@ -22,6 +22,7 @@ import (
 	"hydrallm/shared/config"
 	"hydrallm/shared/config/configtest"
 	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/certtest"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/output"
@@ -70,6 +71,43 @@ func (x *terminal) start(t *testing.T, args ...string) (stop func() int) {
 			t.Fatal("the command does not end")
 			panic("unreachable")
 		}
+	}
+}
+
+// the pair of server.tls is looked at by the check.
+func TestCheckCertificate(t *testing.T) {
+	t.Parallel()
+	one, two := certtest.New(t, 1), certtest.New(t, 2)
+	sound := certtest.Until(t, 3, time.Now().AddDate(0, 3, 0))
+	tests := map[string]struct {
+		cert, key []byte
+		code      int
+		want      string
+	}{
+		"sound":       {sound.Cert, sound.Key, 0, "0 warnings"},
+		"missing":     {nil, nil, 1, "cert.pem: no such file"},
+		"without key": {one.Cert, nil, 1, "key.pem: no such file"},
+		"mismatched":  {one.Cert, two.Key, 1, "does not match"},
+		"ends soon":   {one.Cert, one.Key, 0, "cert.pem ends on "},
+		"has ended":   {nil, nil, 0, "cert.pem has ended on "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			x := newTerminal(t, strings.Replace(valid, "{host: 127.0.0.1}", "{host: 127.0.0.1, tls: {cert_file: cert.pem, key_file: key.pem}}", 1))
+			if name == "has ended" {
+				ended := certtest.Until(t, 4, time.Now().Add(-time.Minute))
+				tt.cert, tt.key = ended.Cert, ended.Key
+			}
+			if tt.cert != nil {
+				require.NoError(t, os.WriteFile(filepath.Join(x.dir, "cert.pem"), tt.cert, 0o600))
+			}
+			if tt.key != nil {
+				require.NoError(t, os.WriteFile(filepath.Join(x.dir, "key.pem"), tt.key, 0o600))
+			}
+			require.Equal(t, tt.code, x.run(t.Context(), "check"), x.errOut.String())
+			require.Contains(t, x.out.String(), tt.want)
+		})
 	}
 }
 

@@ -4,18 +4,16 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"os"
-	"strconv"
 	"strings"
 	"time"
 
 	"hydrallm/services/enricher"
+	"hydrallm/shared/config"
 	"hydrallm/shared/process"
 	"hydrallm/shared/query"
 )
@@ -48,9 +46,11 @@ func (c intentCheckCmd) Run(a *App) error {
 	if c.Learn || c.URL != "" {
 		url := c.URL
 		if url == "" {
-			url = localURL(settings.Server.Host, settings.Server.Port)
+			url = settings.Server.URL()
 		}
-		gateway = newKeywordClient(url, settings.Server.AdminKey.Reveal())
+		if gateway, err = newKeywordClient(url, settings.Server); err != nil {
+			return err
+		}
 		defer gateway.client.CloseIdleConnections()
 		if keywords, err = gateway.keywords(a.Ctx); err != nil {
 			return err
@@ -108,14 +108,6 @@ func learn(a *App, gateway *keywordClient, missed []string) error {
 	return err
 }
 
-// localURL is where a gateway with this address is reached from its own machine.
-func localURL(host string, port int) string {
-	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "127.0.0.1"
-	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(port))
-}
-
 // keywordClient speaks to the admin routes of a gateway about keywords.
 type keywordClient struct {
 	url, key string
@@ -128,13 +120,13 @@ const (
 	maxReply     = 1 << 20 // bytes
 )
 
-func newKeywordClient(url, key string) *keywordClient {
-	return &keywordClient{url: strings.TrimSuffix(strings.TrimSuffix(url, "/"), "/v1"), key: key, client: &http.Client{
-		Timeout: gatewayLimit, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment},
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return errors.New("it redirects, and the admin key is not for anybody else")
-		},
-	}}
+func newKeywordClient(url string, server config.Server) (*keywordClient, error) {
+	client, err := adminClient(server)
+	if err != nil {
+		return nil, err
+	}
+	client.Timeout = gatewayLimit
+	return &keywordClient{url: strings.TrimSuffix(strings.TrimSuffix(url, "/"), "/v1"), key: server.AdminKey.Reveal(), client: client}, nil
 }
 
 func (k *keywordClient) keywords(ctx context.Context) (*query.Keywords, error) {

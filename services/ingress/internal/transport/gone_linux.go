@@ -3,12 +3,18 @@ package transport
 import (
 	"errors"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Gone says whether the client has closed its side of the connection. It does not block, and does not take away what the client has sent.
 func (c *Conn) Gone() bool {
 	gone := false
 	err := c.raw.Control(func(fd uintptr) {
+		if c.secure != nil {
+			gone = hungUp(fd)
+			return
+		}
 		var b [1]byte
 		n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		switch {
@@ -20,4 +26,11 @@ func (c *Conn) Gone() bool {
 		}
 	})
 	return gone || err != nil
+}
+
+// hungUp says whether the other side has closed a socket, whatever is there to be read: who speaks TLS says that it leaves before it does.
+func hungUp(fd uintptr) bool {
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // a file descriptor is small
+	n, err := unix.Poll(poll, 0)
+	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
 }

@@ -5,6 +5,7 @@ package transport
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 // Server owns a listener, its connections and their goroutines.
 type Server struct {
 	max  int // connections; 0 = unlimited
+	tls  *tls.Config
 	http *fasthttp.Server
 	log  *slog.Logger
 
@@ -49,10 +51,10 @@ func changeState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Start listens on addr (host:port) and serves http, which it takes over: it sets ConnState.
-func (s *Server) Start(ctx context.Context, addr string, http *fasthttp.Server) error {
+// Start listens on addr (host:port) and serves http, which it takes over: it sets ConnState. Connections speak TLS if secure is not nil.
+func (s *Server) Start(ctx context.Context, addr string, secure *tls.Config, http *fasthttp.Server) error {
 	http.ConnState = changeState
-	s.http = http
+	s.http, s.tls = http, secure
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", addr)
 	if err != nil {
@@ -112,6 +114,11 @@ func (s *Server) accept() {
 
 // serve runs in a goroutine per connection, which running counts until the connection is closed.
 func (s *Server) serve(c *Conn) {
+	if err := c.handshake(); err != nil {
+		s.log.Debug("a connection does not come about", slog.String("client", c.RemoteAddr().String()), slog.Any("error", err))
+		_ = c.Close()
+		return
+	}
 	// The error was answered, or there was nobody to answer to.
 	_ = s.http.ServeConn(c)
 }
@@ -140,11 +147,11 @@ func (s *Server) claimIdle() *Conn {
 	for {
 		var oldest *Conn
 		for c := range s.conns {
-			if c.quiet(c.state.Load()) && (oldest == nil || c.idleSince.Load() < oldest.idleSince.Load()) {
+			if c.quiet(c.state.Load(), firstRequest) && (oldest == nil || c.idleSince.Load() < oldest.idleSince.Load()) {
 				oldest = c
 			}
 		}
-		if oldest == nil || oldest.claim() {
+		if oldest == nil || oldest.claim(firstRequest) {
 			return oldest
 		}
 	}
@@ -224,7 +231,7 @@ func (s *Server) list() []*Conn {
 
 func (s *Server) closeIdle() {
 	for _, c := range s.list() {
-		if c.claim() {
+		if c.claim(firstRequestStop) {
 			_ = c.Close()
 		}
 	}

@@ -2,6 +2,7 @@ package transport_test
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"log/slog"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"hydrallm/services/ingress/internal/transport"
 	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/certtest"
 )
 
 // fasthttp keeps the text of the Date header in a goroutine for the life of the process.
@@ -29,7 +31,7 @@ const testWait = await.Limit
 func serve(t *testing.T, handler fasthttp.RequestHandler) (*transport.Server, *net.TCPConn) {
 	t.Helper()
 	s := transport.NewServer(0, slog.New(slog.DiscardHandler))
-	require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", &fasthttp.Server{Handler: handler, StreamRequestBody: true, MaxRequestBodySize: 1}))
+	require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", nil, &fasthttp.Server{Handler: handler, StreamRequestBody: true, MaxRequestBodySize: 1}))
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("tcp", s.Addr().String())
 	require.NoError(t, err)
@@ -161,4 +163,41 @@ func TestServerThatNeverStarted(t *testing.T) {
 	s := transport.NewServer(0, slog.New(slog.DiscardHandler))
 	require.NoError(t, s.Drain(t.Context()))
 	s.Close()
+}
+
+// over TLS a client says that it leaves before it does, so that there is something to be read.
+func TestGoneOverTLS(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux tells")
+	}
+	made := certtest.New(t, 1)
+	pair, err := tls.X509KeyPair(made.Cert, made.Key)
+	require.NoError(t, err)
+	for name, act := range map[string]func(*tls.Conn) error{
+		"closed":   (*tls.Conn).Close,
+		"reset":    func(c *tls.Conn) error { tcp := c.NetConn().(*net.TCPConn); _ = tcp.SetLinger(0); return tcp.Close() }, //nolint:forcetypeassert // it was dialled
+		"finished": func(c *tls.Conn) error { return c.NetConn().(*net.TCPConn).CloseWrite() },                              //nolint:forcetypeassert // it was dialled
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conns, release := make(chan *transport.Conn, 1), make(chan struct{})
+			s := transport.NewServer(0, slog.New(slog.DiscardHandler))
+			require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+				conns <- ctx.Conn().(*transport.Conn) //nolint:forcetypeassert // the server makes no others
+				<-release
+			}}))
+			t.Cleanup(s.Close)
+			defer close(release)
+			client, err := tls.Dial("tcp", s.Addr().String(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec,noctx // of this test
+			require.NoError(t, err)
+			t.Cleanup(func() { _ = client.Close() })
+			_, err = io.WriteString(client, request)
+			require.NoError(t, err)
+			c := await.Value(t, conns)
+			require.False(t, c.Gone())
+			require.NoError(t, act(client))
+			await.True(t, c.Gone)
+		})
+	}
 }
