@@ -138,8 +138,7 @@ func (n node) unknown(key node, path string, known []setting) {
 	meant, ok := find(known, likely(key.Value, known))
 	switch {
 	case n.path == "" && key.Value == "model_list":
-		n.r.failAt(key.Line, path, "this is a configuration of LiteLLM: hydrallm import, which is not part of this version yet, will turn it into providers, "+
-			"upstreams and models")
+		n.r.failAt(key.Line, path, "this is a configuration of LiteLLM: hydrallm import turns it into providers, upstreams and models")
 	case ok && meant.steers:
 		n.r.failAt(key.Line, path, "unknown field: did you mean %s? Ignored, it would send requests elsewhere", meant.key)
 	case ok:

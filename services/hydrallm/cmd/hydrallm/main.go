@@ -20,6 +20,6 @@ func run() int {
 		fmt.Fprintln(os.Stderr, "hydrallm:", err)
 		return 1
 	}
-	app := cli.App{Ctx: ctx, Env: env, Out: os.Stdout, ErrOut: os.Stderr}
+	app := cli.App{Ctx: ctx, Env: env, In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	return app.Run(os.Args[1:])
 }

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/alecthomas/kong"
 
+	"hydrallm/services/hydrallm/internal/movein"
 	"hydrallm/shared/config"
 	"hydrallm/shared/process"
 )
@@ -17,6 +19,7 @@ import (
 type App struct {
 	Ctx    context.Context //nolint:containedctx // handed to the command that runs; it lives as long as the call
 	Env    config.Environment
+	In     io.Reader // what the user types; nil for nothing
 	Out    io.Writer // logs and results
 	ErrOut io.Writer // what keeps a command from working
 }
@@ -25,6 +28,7 @@ type App struct {
 type commands struct {
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the gateway (the default)."`
 	Check   checkCmd   `cmd:"" help:"Check a configuration file and list every error and warning."`
+	Import  importCmd  `cmd:"" help:"Turn the configuration of another gateway into one of this."`
 	Demo    demoCmd    `cmd:"" help:"Run the gateway with a mock upstream and temporary data, to try it."`
 	Mock    mockCmd    `cmd:"" help:"Run the mock upstream alone."`
 	Intent  intentCmd  `cmd:"" help:"Check which questions are taken for ones that need the web."`
@@ -39,7 +43,8 @@ func (a *App) Run(args []string) int {
 	var c commands
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("hydrallm"), kong.Description("An OpenAI-compatible gateway for many LLM providers."),
-		kong.Writers(a.Out, a.ErrOut), kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
+		kong.Writers(a.Out, a.ErrOut), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(),
+		kong.Vars{"formats": strings.Join(movein.Formats(), ",")})
 	if err != nil {
 		fmt.Fprintln(a.ErrOut, err)
 		return 1

@@ -37,6 +37,7 @@ func TestMain(m *testing.M) {
 type terminal struct {
 	dir         string
 	env         map[string]string
+	in          io.Reader
 	out, errOut output.Buffer
 }
 
@@ -50,7 +51,7 @@ func newTerminal(t *testing.T, yaml string) *terminal {
 }
 
 func (x *terminal) run(ctx context.Context, args ...string) int {
-	app := cli.App{Ctx: ctx, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
+	app := cli.App{Ctx: ctx, In: x.in, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
 		Dir: x.dir, Lookup: configtest.Variables(x.env),
 	}}
 	return app.Run(args)
