@@ -37,6 +37,7 @@ type Config struct {
 	Addr         string            // host:port to listen on
 	TLS          certificate.Files // which connections speak TLS with; none = they do not
 	MinTLS       uint16            // the oldest version that they may speak; 0 = tls.VersionTLS12
+	Sockets      []*os.File        // that listen already, in the place of Addr; the caller owns them
 	MaxBody      int               // bytes of a request body, decompressed; 0 = 32 MiB
 	MaxConns     int               // connections at the same time; 0 = unlimited
 	StopPause    time.Duration     // from the begin of a stop, which /readyz tells, to the closing of the port
@@ -181,6 +182,7 @@ func FromGateway(g *config.Config) Config {
 func Build(p process.Parts) (lifecycle.Service, error) {
 	c := FromGateway(p.Config)
 	c.ID, c.Version, c.Settings, c.Environ = p.ID, p.Version, p.Settings, os.Environ()
+	c.Sockets = p.Sockets
 	c.Gatherer, _ = p.Metrics.(prometheus.Gatherer)
 	return New(c, p.Bus, p.Log, p.Metrics)
 }

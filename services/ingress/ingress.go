@@ -154,7 +154,7 @@ func (i *Ingress) begin(ctx context.Context, r *run) (err error) {
 	}
 	r.server = transport.NewServer(i.cfg.MaxConns, i.log)
 	api := i.api(questions, r)
-	if err := r.server.Start(ctx, i.cfg.Addr, secure, api.Server()); err != nil {
+	if err := r.server.Start(ctx, transport.Door{Addr: i.cfg.Addr, Sockets: i.cfg.Sockets, TLS: secure}, api.Server()); err != nil {
 		r.server = nil
 		return err
 	}
@@ -212,6 +212,10 @@ func (i *Ingress) report(ctx context.Context, addr net.Addr, open bool) {
 		panic(fmt.Sprintf("listening on %s: %v", i.cfg.Addr, err))
 	}
 	args := []any{"host", host, "port", bound.Port}
+	if len(i.cfg.Sockets) > 0 {
+		host = bound.IP.String()
+		args = []any{"host", host, "port", bound.Port, "sockets", len(i.cfg.Sockets)}
+	}
 	if k := i.keeper.Load(); k != nil {
 		args = append(args, "tls", true, "certificate_expires", k.Expiry().UTC().Format(time.RFC3339))
 	}

@@ -51,6 +51,7 @@ func (s Service) Run(ctx context.Context, env config.Environment, out, errOut io
 		fmt.Fprintln(errOut, err)
 		return 1
 	}
+	settings.Sockets = Sockets()
 	health := s.HealthAddr
 	if addr, ok := env.Lookup("HEALTH_ADDR"); ok && addr != "" {
 		health = addr
@@ -74,11 +75,14 @@ func (s Service) serve(ctx context.Context, settings Settings, healthAddr string
 	metrics := telemetry.NewRegistry(Version())
 	connect := settings.Connection(s.Name)
 	connect.Logger, connect.OnLost = log, Fail(fail)
-	unit := NewUnit(connect, Parts{ID: NewID(s.Name), Config: settings.Config, Again: settings.Again, Version: Version(), Log: log, Metrics: metrics}, s.Build)
-	defer OnHangup(ctx, []*Unit{unit})()
+	unit := NewUnit(connect, Parts{
+		ID: NewID(s.Name), Config: settings.Config, Again: settings.Again, Version: Version(), Log: log, Metrics: metrics, Sockets: settings.Sockets,
+	}, s.Build)
+	notify := Notifier{Log: log}
+	defer OnHangup(ctx, []*Unit{unit}, notify)()
 	health := telemetry.NewHealthServer(healthAddr, metrics, unit, log)
 	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail,
-		lifecycle.Named{Name: "health", Service: health}, lifecycle.Named{Name: s.Name, Service: unit})
+		lifecycle.Named{Name: "health", Service: health}, lifecycle.Named{Name: s.Name, Service: unit}, lifecycle.Named{Name: "systemd", Service: notify})
 }
 
 // NewID makes an id for one run of a service: its name and a random part.

@@ -20,7 +20,7 @@ import (
 
 // OnHangup has the units read their configuration again at each SIGHUP, until stop is called. A process that was started to ignore the signal, as
 // nohup does, goes on ignoring it.
-func OnHangup(ctx context.Context, units []*Unit) (stop func()) {
+func OnHangup(ctx context.Context, units []*Unit, notify Notifier) (stop func()) {
 	if signal.Ignored(syscall.SIGHUP) {
 		return func() {}
 	}
@@ -31,11 +31,7 @@ func OnHangup(ctx context.Context, units []*Unit) (stop func()) {
 		for {
 			select {
 			case <-came:
-				for _, u := range units {
-					if _, err := u.Reload(ctx); err != nil {
-						u.parts.Log.WarnContext(ctx, "reading the configuration again", slog.Any("error", err))
-					}
-				}
+				notify.reload(ctx, func() { reload(ctx, units) })
 			case <-over:
 				return
 			}
@@ -45,6 +41,14 @@ func OnHangup(ctx context.Context, units []*Unit) (stop func()) {
 		signal.Stop(came)
 		close(over)
 		<-ended
+	}
+}
+
+func reload(ctx context.Context, units []*Unit) {
+	for _, u := range units {
+		if _, err := u.Reload(ctx); err != nil {
+			u.parts.Log.WarnContext(ctx, "reading the configuration again", slog.Any("error", err))
+		}
 	}
 }
 

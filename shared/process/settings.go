@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
@@ -18,6 +19,9 @@ type Settings struct {
 
 	// Again reads the same configuration again; nil = there is no file to be read.
 	Again func() (*config.Config, error)
+
+	// Sockets listen for the clients already; none = the process listens itself. They belong to the process, for as long as it lives.
+	Sockets []*os.File
 }
 
 // Overrides are the choices of the command line; they win over file and environment.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ type Parts struct {
 	Bus      *bus.Bus // connected; the unit closes it after the service has stopped
 	Log      *slog.Logger
 	Metrics  prometheus.Registerer
+	Sockets  []*os.File // that listen for the clients already; none = the ingress listens itself
 }
 
 // Build makes a service that has not started.

@@ -26,6 +26,7 @@ func (c serveCmd) Run(a *App) error {
 			"to run the gateway itself.")
 		return demoCmd{Port: c.Port}.Run(a)
 	}
+	settings.Sockets = process.Sockets()
 	return process.Observed(a.Ctx, settings, "hydrallm", a.Out, func(log *slog.Logger) error {
 		settings.Report(a.Ctx, log)
 		return gateway.Run(a.Ctx, settings, log)

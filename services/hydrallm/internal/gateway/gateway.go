@@ -18,8 +18,9 @@ import (
 func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added ...lifecycle.Named) error {
 	fail := make(chan error, 1)
 	list, units := services(settings, log, process.Fail(fail))
-	defer process.OnHangup(ctx, units)()
-	parts := append(list, added...)
+	notify := process.Notifier{Log: log}
+	defer process.OnHangup(ctx, units, notify)()
+	parts := append(append(list, added...), lifecycle.Named{Name: "systemd", Service: notify})
 	return lifecycle.Run(ctx, log, settings.Server.StopLimit(), fail, parts...)
 }
 
@@ -31,7 +32,7 @@ func services(settings process.Settings, log *slog.Logger, onLost func(error)) (
 		embedded = server
 		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
 	}
-	parts := process.Parts{Config: settings.Config, Again: settings.Again, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version())}
+	parts := process.Parts{Config: settings.Config, Again: settings.Again, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version()), Sockets: settings.Sockets}
 	for _, s := range pipeline {
 		connect := settings.Connection(s.name)
 		connect.InProcess, connect.Logger, connect.OnLost = embedded, log, onLost

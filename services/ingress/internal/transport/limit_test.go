@@ -29,7 +29,7 @@ type served struct {
 func startLimited(t *testing.T) *limited {
 	t.Helper()
 	x := &limited{NewServer(2, slog.New(slog.DiscardHandler)), t, make(chan served, 1)}
-	require.NoError(t, x.Start(t.Context(), "127.0.0.1:0", nil, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+	require.NoError(t, x.Start(t.Context(), Door{Addr: "127.0.0.1:0"}, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 		r := served{conn: ctx.Conn().(*Conn), release: make(chan struct{})} //nolint:forcetypeassert // the server makes no others
 		x.requests <- r
 		<-r.release

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,16 +18,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Server owns a listener, its connections and their goroutines.
+// Server owns its listeners, their connections and their goroutines.
 type Server struct {
 	max  int // connections; 0 = unlimited
 	tls  *tls.Config
 	http *fasthttp.Server
 	log  *slog.Logger
 
-	listener net.Listener
-	running  sync.WaitGroup // the accept loop and the connections
-	stopping atomic.Bool
+	listeners []net.Listener
+	running   sync.WaitGroup // the accept loops and the connections
+	stopping  atomic.Bool
 
 	mu    sync.Mutex
 	conns map[*Conn]struct{}
@@ -51,22 +52,61 @@ func changeState(c net.Conn, state fasthttp.ConnState) {
 	}
 }
 
-// Start listens on addr (host:port) and serves http, which it takes over: it sets ConnState. Connections speak TLS if secure is not nil.
-func (s *Server) Start(ctx context.Context, addr string, secure *tls.Config, http *fasthttp.Server) error {
+// Door is where clients come in.
+type Door struct {
+	Addr    string      // host:port to listen on, unless there are Sockets
+	Sockets []*os.File  // TCP sockets that listen already. The caller owns them: they go on listening when the server has stopped
+	TLS     *tls.Config // nil = connections speak no TLS
+}
+
+// Start opens the door and serves http, which it takes over: it sets ConnState.
+func (s *Server) Start(ctx context.Context, door Door, http *fasthttp.Server) error {
 	http.ConnState = changeState
-	s.http, s.tls = http, secure
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "tcp", addr)
-	if err != nil {
+	s.http, s.tls = http, door.TLS
+	if err := s.open(ctx, door); err != nil {
+		s.shut()
+		s.listeners = nil
 		return fmt.Errorf("listening: %w", err)
 	}
-	s.listener = ln
-	s.running.Go(s.accept)
+	for _, ln := range s.listeners {
+		s.running.Go(func() { s.accept(ln) })
+	}
 	return nil
 }
 
-// Addr is the address on which the server listens.
-func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+func (s *Server) open(ctx context.Context, door Door) error {
+	for _, socket := range door.Sockets {
+		ln, err := net.FileListener(socket)
+		if err != nil {
+			return fmt.Errorf("socket %s: %w", socket.Name(), err)
+		}
+		s.listeners = append(s.listeners, ln)
+		if _, ok := ln.(*net.TCPListener); !ok {
+			return fmt.Errorf("socket %s: %w (%s)", socket.Name(), errNoTCP, ln.Addr().Network())
+		}
+	}
+	if len(door.Sockets) > 0 {
+		return nil
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", door.Addr)
+	if err == nil {
+		s.listeners = append(s.listeners, ln)
+	}
+	return err
+}
+
+var errNoTCP = errors.New("only TCP sockets can be served")
+
+// shut stops to listen.
+func (s *Server) shut() {
+	for _, ln := range s.listeners {
+		_ = ln.Close() // fails only when it is closed already
+	}
+}
+
+// Addr is the address on which the server listens, the first one of several.
+func (s *Server) Addr() net.Addr { return s.listeners[0].Addr() }
 
 // Leave says that the server is about to stop. It goes on accepting and serving.
 func (s *Server) Leave() { s.stopping.Store(true) }
@@ -77,10 +117,10 @@ func (s *Server) Stopping() bool { return s.stopping.Load() }
 // Longest pause after an error of accept, such as too many open files.
 const maxAcceptPause = time.Second
 
-func (s *Server) accept() {
+func (s *Server) accept(ln net.Listener) {
 	pause := 5 * time.Millisecond
 	for {
-		c, err := s.listener.Accept()
+		c, err := ln.Accept()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
@@ -173,7 +213,7 @@ func (s *Server) Len() int {
 
 // Drain stops to accept connections, closes idle ones and waits until the others have been served or ctx ends.
 func (s *Server) Drain(ctx context.Context) error {
-	if s.listener == nil {
+	if s.listeners == nil {
 		return nil
 	}
 	if !s.end(ctx.Done(), s.closeIdle) {
@@ -184,7 +224,7 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // Close closes every connection and waits for their goroutines.
 func (s *Server) Close() {
-	if s.listener != nil {
+	if s.listeners != nil {
 		s.end(nil, s.closeAll)
 	}
 }
@@ -194,7 +234,7 @@ const endPause = 50 * time.Millisecond
 // end stops to accept connections and applies closeSome again and again until none is left. It is false when limit was closed before.
 func (s *Server) end(limit <-chan struct{}, closeSome func()) bool {
 	s.stopping.Store(true)
-	_ = s.listener.Close() // fails only when it is closed already
+	s.shut()
 	done := s.done()
 	ticker := time.NewTicker(endPause)
 	defer ticker.Stop()

@@ -6,6 +6,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"testing"
@@ -31,7 +33,7 @@ const testWait = await.Limit
 func serve(t *testing.T, handler fasthttp.RequestHandler) (*transport.Server, *net.TCPConn) {
 	t.Helper()
 	s := transport.NewServer(0, slog.New(slog.DiscardHandler))
-	require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", nil, &fasthttp.Server{Handler: handler, StreamRequestBody: true, MaxRequestBodySize: 1}))
+	require.NoError(t, s.Start(t.Context(), transport.Door{Addr: "127.0.0.1:0"}, &fasthttp.Server{Handler: handler, StreamRequestBody: true, MaxRequestBodySize: 1}))
 	t.Cleanup(s.Close)
 	conn, err := net.Dial("tcp", s.Addr().String())
 	require.NoError(t, err)
@@ -183,7 +185,7 @@ func TestGoneOverTLS(t *testing.T) {
 			t.Parallel()
 			conns, release := make(chan *transport.Conn, 1), make(chan struct{})
 			s := transport.NewServer(0, slog.New(slog.DiscardHandler))
-			require.NoError(t, s.Start(t.Context(), "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
+			require.NoError(t, s.Start(t.Context(), transport.Door{Addr: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}}, &fasthttp.Server{Handler: func(ctx *fasthttp.RequestCtx) {
 				conns <- ctx.Conn().(*transport.Conn) //nolint:forcetypeassert // the server makes no others
 				<-release
 			}}))
@@ -200,4 +202,50 @@ func TestGoneOverTLS(t *testing.T) {
 			await.True(t, c.Gone)
 		})
 	}
+}
+
+// a server takes over sockets that listen already. While none does, who connects waits, and nobody is refused.
+func TestSocketsOfOthers(t *testing.T) {
+	t.Parallel()
+	var sockets []*os.File
+	var addrs []string
+	for range 2 {
+		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of this test
+		require.NoError(t, err)
+		socket, err := ln.(*net.TCPListener).File() //nolint:forcetypeassert // TCP
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = socket.Close() })
+		sockets, addrs = append(sockets, socket), append(addrs, ln.Addr().String())
+		require.NoError(t, ln.Close())
+	}
+	var waiting []net.Conn
+	for range 3 {
+		s := transport.NewServer(0, slog.New(slog.DiscardHandler))
+		require.NoError(t, s.Start(t.Context(), transport.Door{Addr: "not used", Sockets: sockets}, &fasthttp.Server{Handler: func(*fasthttp.RequestCtx) {}}))
+		require.Equal(t, addrs[0], s.Addr().String())
+		for _, conn := range waiting {
+			_, err := io.ReadFull(conn, make([]byte, 15))
+			require.NoError(t, err)
+			require.NoError(t, conn.Close())
+		}
+		waiting = nil
+		require.NoError(t, s.Drain(t.Context()))
+		for _, addr := range addrs {
+			conn, err := net.Dial("tcp", addr) //nolint:noctx // of this test
+			require.NoError(t, err, "nobody serves, and nobody is refused")
+			require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
+			t.Cleanup(func() { _ = conn.Close() })
+			_, err = io.WriteString(conn, request)
+			require.NoError(t, err)
+			waiting = append(waiting, conn)
+		}
+	}
+	other, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket")) //nolint:noctx // of this test
+	require.NoError(t, err)
+	socket, err := other.(*net.UnixListener).File() //nolint:forcetypeassert // a Unix socket
+	require.NoError(t, err)
+	t.Cleanup(func() { _, _ = socket.Close(), other.Close() })
+	s := transport.NewServer(0, slog.New(slog.DiscardHandler))
+	require.ErrorContains(t, s.Start(t.Context(), transport.Door{Sockets: []*os.File{sockets[0], socket}}, &fasthttp.Server{}), "only TCP")
+	require.NoError(t, s.Drain(t.Context()))
 }
