@@ -4,151 +4,109 @@ package e2e
 
 import (
 	"context"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
-	"time"
 
+	"github.com/openai/openai-go/v3"
+	"github.com/openai/openai-go/v3/option"
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/composetest"
 )
 
 const (
-	project     = "hydrallm-e2e"
-	profile     = "demo"
-	buildLimit  = 15 * time.Minute
-	callLimit   = 3 * time.Minute
-	readyLimit  = 2 * time.Minute
-	pollEvery   = 500 * time.Millisecond
-	projectName = "com.docker.compose.project=" + project
+	question   = "What does a gateway do?"
+	gatewayN   = 6            // five services, the mock
+	containerN = 2 + gatewayN // and NATS and PostgreSQL
+	clients    = 20
 )
 
-// stack is the compose set under its own project name, with its own volumes and port.
-type stack struct {
-	command []string // docker compose or docker-compose, with the project's options
-	dir     string
-	env     []string
-	addr    string // where the gateway is published
-	second  string // where the second ingress of a cluster is
-}
+// A fresh clone comes up with compose, serves the official SDK, scales, keeps the books in PostgreSQL, and stops in order. R-022, R-380.
+func TestCompose(t *testing.T) {
+	s := composetest.New(t, "hydrallm-e2e")
+	s.Build(t)
+	s.Compose(t, "up", "--detach", "--no-build")
+	s.AwaitHealthy(t, containerN)
+	require.Equal(t, http.StatusOK, status(t, "http://"+s.Front+"/healthz"))
+	require.Equal(t, http.StatusOK, status(t, "http://"+s.Front+"/readyz"))
+	requireConfined(t, s)
 
-// newStack makes a stack of compose.yaml with files over it.
-func newStack(t *testing.T, over ...string) *stack {
-	t.Helper()
-	s := &stack{dir: snapshot(t), command: []string{"docker", "compose"}, addr: freeport.Addr(t), second: freeport.Addr(t)}
-	if exec.CommandContext(t.Context(), "docker", "compose", "version").Run() != nil {
-		s.command = []string{"docker-compose"}
-	}
-	s.command = append(s.command, "--project-name", project, "--profile", profile, "--file", "compose.yaml")
-	for _, file := range over {
-		s.command = append(s.command, "--file", file)
-	}
-	for _, variable := range os.Environ() {
-		if !strings.HasPrefix(variable, "HYDRALLM_") && !strings.HasPrefix(variable, "POSTGRES_") && !strings.HasPrefix(variable, "COMPOSE_") {
-			s.env = append(s.env, variable)
-		}
-	}
-	for name, addr := range map[string]string{"HYDRALLM_PORT": s.addr, "HYDRALLM_PORT_2": s.second} {
-		_, port, err := net.SplitHostPort(addr)
-		require.NoError(t, err)
-		s.env = append(s.env, name+"="+port)
-	}
-	s.env = append(s.env, "GOPROXY="+goEnv(t, "GOPROXY"), "GOSUMDB="+goEnv(t, "GOSUMDB"), "GOFLAGS="+goEnv(t, "GOFLAGS"))
-	s.run(t, callLimit, "down", "--volumes", "--remove-orphans") // what an interrupted run left
-	t.Cleanup(func() {
-		if t.Failed() {
-			t.Log(s.output(t, callLimit, "logs", "--no-color", "--tail", "80"))
-		}
-		s.run(t, callLimit, "down", "--volumes", "--remove-orphans")
-	})
-	return s
-}
-
-// snapshot copies what git knows or would take into a directory, so that the set starts as from a fresh clone: without a .env, and with
-// sources that do not change between two images.
-func snapshot(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), "sh", "-c",
-		`git ls-files -z --cached --others --exclude-standard | tar --null --files-from - --create --ignore-failed-read 2>/dev/null | tar --extract --directory "$1"`,
-		"snapshot", dir)
-	cmd.Dir = "../../.."
-	out, err := cmd.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return dir
-}
-
-// output runs a compose command and gives what it printed. It works in cleanups too, when the context of the test has ended.
-func (s *stack) output(t *testing.T, limit time.Duration, args ...string) string {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), limit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.command[0], append(s.command[1:], args...)...)
-	cmd.Dir, cmd.Env = s.dir, s.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
-
-// run runs a compose command and logs how long it took.
-func (s *stack) run(t *testing.T, limit time.Duration, args ...string) {
-	t.Helper()
-	start := time.Now()
-	s.output(t, limit, args...)
-	t.Logf("%s: %s", strings.Join(args, " "), time.Since(start).Round(100*time.Millisecond))
-}
-
-// awaitHealthy waits until the project has n containers and each reports good health.
-func (s *stack) awaitHealthy(t *testing.T, n int) {
-	t.Helper()
-	start := time.Now()
-	ctx, cancel := context.WithTimeout(t.Context(), readyLimit)
-	defer cancel()
-	ticker := time.NewTicker(pollEvery)
-	defer ticker.Stop()
-	for {
-		states := containers(t, "{{.Names}} {{.Status}}")
-		healthy := 0
-		for _, state := range states {
-			if strings.Contains(state, "(healthy)") {
-				healthy++
-			}
-		}
-		if healthy == n && len(states) == n {
-			t.Logf("%d containers healthy after %s", n, time.Since(start).Round(100*time.Millisecond))
-			return
-		}
-		select {
-		case <-ctx.Done():
-			t.Fatalf("%d of %d containers are healthy:\n%s", healthy, n, strings.Join(states, "\n"))
-		case <-ticker.C:
-		}
-	}
-}
-
-// containers gives one formatted line for each container of the project, running or not.
-func containers(t *testing.T, format string) []string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "docker", "ps", "--all", "--filter", "label="+projectName, "--format", format).Output()
+	client := openai.NewClient(option.WithBaseURL("http://"+s.Front+"/v1"), option.WithAPIKey("unused"), option.WithMaxRetries(0))
+	models, err := client.Models.List(t.Context())
 	require.NoError(t, err)
-	return strings.Split(strings.TrimSpace(string(out)), "\n")
+	require.True(t, slices.ContainsFunc(models.Data, func(m openai.Model) bool { return m.ID == "demo" }))
+
+	plain, err := client.Chat.Completions.New(t.Context(), ask("demo"))
+	require.NoError(t, err)
+	require.Len(t, plain.Choices, 1)
+	want := plain.Choices[0].Message.Content
+	require.NotEmpty(t, want)
+
+	answer, chunks, err := stream(t.Context(), &client, "demo")
+	require.NoError(t, err)
+	require.Equal(t, want, answer, "the same question gets the same answer, streamed or not")
+	require.Greater(t, chunks, 2, "the answer comes in pieces")
+
+	// The first upstream of this model always fails.
+	answer, _, err = stream(t.Context(), &client, "demo-failover")
+	require.NoError(t, err)
+	require.Equal(t, want, answer)
+
+	s.Compose(t, "up", "--detach", "--no-build", "--no-recreate", "--scale", "enricher=3")
+	s.AwaitHealthy(t, containerN+2)
+	manyClients(t, &client, want)
+
+	awaitUsage(t, s, clients+3)
+	s.Compose(t, "stop")
+	for _, state := range s.Containers(t, "{{.Names}} {{.Status}}") {
+		if !strings.Contains(state, "postgres") && !strings.Contains(state, "nats") {
+			require.Contains(t, state, "Exited (0)")
+		}
+	}
+}
+
+// manyClients streams from several clients at once.
+func manyClients(t *testing.T, client *openai.Client, want string) {
+	t.Helper()
+	answers, errs := make([]string, clients), make([]error, clients)
+	var wg sync.WaitGroup
+	for i := range clients {
+		wg.Go(func() { answers[i], _, errs[i] = stream(t.Context(), client, "demo") })
+	}
+	wg.Wait()
+	for i := range clients {
+		require.NoError(t, errs[i])
+		require.Equal(t, want, answers[i])
+	}
+}
+
+// awaitUsage waits until the session writer has stored n usage records.
+func awaitUsage(t *testing.T, s *composetest.Set, n int) {
+	t.Helper()
+	var got string
+	await.True(t, func() bool {
+		got = composetest.Docker(t, "exec", s.Replica(t, "postgres", 1), "psql", "--username", "hydrallm", "--no-align", "--tuples-only",
+			"--command", "SELECT count(*) FROM usage_metrics WHERE status = 'success'")
+		stored, err := strconv.Atoi(got)
+		require.NoError(t, err)
+		return stored >= n
+	}, "all requests are recorded")
+	require.Equal(t, strconv.Itoa(n), got, "each request is recorded once")
 }
 
 // requireConfined checks that the containers of the gateway can do no more than serve (R-873).
-func requireConfined(t *testing.T) {
+func requireConfined(t *testing.T, s *composetest.Set) {
 	t.Helper()
 	const format = "{{.Config.Image}}|{{.Config.User}}|{{.HostConfig.ReadonlyRootfs}}|{{.HostConfig.Privileged}}|{{.HostConfig.CapDrop}}|{{.HostConfig.CapAdd}}|{{.HostConfig.SecurityOpt}}"
 	seen := 0
-	for _, id := range containers(t, "{{.ID}}") {
-		out, err := exec.CommandContext(t.Context(), "docker", "inspect", "--format", format, id).Output()
-		require.NoError(t, err)
-		image, rest, _ := strings.Cut(strings.TrimSpace(string(out)), "|")
+	for _, id := range s.Containers(t, "{{.ID}}") {
+		image, rest, _ := strings.Cut(composetest.Docker(t, "inspect", "--format", format, id), "|")
 		if !strings.HasPrefix(image, "hydrallm/") {
 			continue
 		}
@@ -159,12 +117,10 @@ func requireConfined(t *testing.T) {
 	require.Equal(t, gatewayN, seen)
 }
 
-func (s *stack) url(path string) string { return "http://" + s.addr + path }
-
 // status gives the status code of a GET.
-func (s *stack) status(t *testing.T, path string) int {
+func status(t *testing.T, url string) int {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url(path), http.NoBody)
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	require.NoError(t, err)
 	resp, err := http.DefaultClient.Do(req)
 	require.NoError(t, err)
@@ -172,9 +128,20 @@ func (s *stack) status(t *testing.T, path string) int {
 	return resp.StatusCode
 }
 
-func goEnv(t *testing.T, name string) string {
-	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
-	require.NoError(t, err)
-	return strings.TrimSpace(string(out))
+func ask(model string) openai.ChatCompletionNewParams {
+	return openai.ChatCompletionNewParams{Model: model, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(question)}}
+}
+
+// stream asks the question and gives the whole answer and the number of chunks.
+func stream(ctx context.Context, client *openai.Client, model string) (answer string, chunks int, err error) {
+	s := client.Chat.Completions.NewStreaming(ctx, ask(model))
+	defer s.Close() //nolint:errcheck // the answer has been read; nothing is lost with the connection
+	var text strings.Builder
+	for s.Next() {
+		chunks++
+		for _, choice := range s.Current().Choices {
+			text.WriteString(choice.Delta.Content)
+		}
+	}
+	return text.String(), chunks, s.Err()
 }

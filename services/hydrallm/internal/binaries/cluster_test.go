@@ -35,10 +35,12 @@ func TestComposeTakesTheCluster(t *testing.T) {
 		}
 	}
 	whole := composeSet(t, files, "config")
-	environment := regexp.MustCompile(`(?s)    environment:\n(.*?)\n    \S`)
-	first, second := environment.FindStringSubmatch(section(t, whole, "ingress")), environment.FindStringSubmatch(section(t, whole, "ingress-2"))
-	require.NotNil(t, first)
-	require.Equal(t, first[1], second[1], "one configuration needs the same variables everywhere")
+	for _, key := range []string{"environment", "healthcheck"} { // one configuration needs the same variables everywhere, and the image is the same
+		part := regexp.MustCompile(`(?s)    ` + key + `:\n(.*?)\n    \S`)
+		first, second := part.FindStringSubmatch(section(t, whole, "ingress")), part.FindStringSubmatch(section(t, whole, "ingress-2"))
+		require.NotNil(t, first, key)
+		require.Equal(t, first[1], second[1], key)
+	}
 }
 
 // section is what a configuration says of a service.
