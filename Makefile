@@ -13,6 +13,7 @@ FUZZTOTAL    ?=
 BENCH        ?= .
 BENCHTIME    ?= 1s
 SOAK         ?= 30m
+CHAOS_AS     ?=
 
 # The directories of the modules of go.work, one per line; evaluated only where it is used.
 MODULES = $(shell go list -m -f '{{.Dir}}')
@@ -103,8 +104,9 @@ fuzz: ## run every fuzz target for FUZZTIME each, or those that fit into FUZZTOT
 	@deploy/fuzz.sh $(FUZZTIME) $(FUZZTOTAL)
 
 .PHONY: chaos
-chaos: ## kill, pause and cut off the processes of a distributed gateway under load (CHAOS_SEED=n CHAOS_ROUNDS=1 CHAOS_ONLY="dispatcher killed")
-	go test -tags e2e -count 1 -v -timeout 2h -run '^TestChaos$$' ./services/hydrallm/e2e/chaos
+chaos: ## kill, pause and cut off parts of a distributed gateway under load: processes, and containers if a Docker engine answers (CHAOS_AS=processes|containers CHAOS_SEED=n CHAOS_ROUNDS=1 CHAOS_ONLY="dispatcher killed")
+	@[ "$(CHAOS_AS)" = processes ] || ! docker info >/dev/null 2>&1 || deploy/baseimages/images.sh
+	go test -tags e2e -count 1 -v -timeout 3h -run '(?i)^TestChaos$(CHAOS_AS)' ./services/hydrallm/e2e/chaos
 
 .PHONY: soak
 soak: ## run a distributed gateway at half of its capacity for SOAK (30m) and fail when anything grows
@@ -117,7 +119,7 @@ weather: ## the suites of the services on a bus whose messages are late, out of 
 .PHONY: cluster
 cluster: ## build the images, run the cluster of deploy/cluster on the Docker engine, scale it, kill a NATS server and talk to it
 	@deploy/baseimages/images.sh
-	go test -tags e2e -count 1 -v -timeout 40m -run '^TestComposeCluster$$' ./services/hydrallm/e2e
+	go test -tags e2e -count 1 -v -timeout 90m -run '^TestComposeCluster$$' ./services/hydrallm/e2e
 
 .PHONY: e2e
 e2e: ## run real clients against the gateway, a short form of chaos, build the images, run the compose set and talk to it

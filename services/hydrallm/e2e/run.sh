@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../../.."
 
 go test -tags e2e -count 1 -v -timeout 30m ./services/hydrallm/e2e/clients
 go test -tags e2e -count 1 -v -timeout 30m -run '^TestAxe' ./services/hydrallm/e2e/webui
-go test -tags e2e -count 1 -v -timeout 15m -run '^TestChaos$' -short ./services/hydrallm/e2e/chaos
+go test -tags e2e -count 1 -v -timeout 15m -run '^TestChaosProcesses$' -short ./services/hydrallm/e2e/chaos
 
 if ! docker info >/dev/null 2>&1; then
 	if [ "${HYDRALLM_REQUIRE_SERVICES:-}" = 1 ]; then
@@ -20,5 +20,5 @@ fi
 started=$SECONDS
 deploy/baseimages/images.sh
 echo "e2e: base images ready after $((SECONDS - started)) s"
-go test -tags e2e -count 1 -v -timeout 20m -run '^TestCompose$' ./services/hydrallm/e2e
+go test -tags e2e -count 1 -v -timeout 60m -run '^TestCompose$' ./services/hydrallm/e2e
 echo "e2e: done after $((SECONDS - started)) s"

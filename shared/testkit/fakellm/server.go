@@ -35,7 +35,13 @@ type Server struct {
 // of Handle; without either the answer is 500. A first set of answers may be queued here.
 func Start(tb testing.TB, answers ...Answer) *Server {
 	tb.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	return StartAt(tb, "127.0.0.1", answers...)
+}
+
+// StartAt is Start on an address of the machine, for example one that containers reach.
+func StartAt(tb testing.TB, host string, answers ...Answer) *Server {
+	tb.Helper()
+	ln, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		tb.Fatalf("listening for the fake upstream: %v", err)
 	}

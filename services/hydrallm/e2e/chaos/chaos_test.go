@@ -55,8 +55,9 @@ type scenario struct {
 	name  string
 	short bool // it is part of the short form
 	// fault breaks something and gives the repair.
-	fault func(t *testing.T, x *distributed) (repair func())
-	lasts time.Duration // at least
+	fault     func(t *testing.T, s stack) (repair func())
+	lasts     time.Duration // at least
+	processes bool          // containers have no such fault
 
 	bar
 }
@@ -84,27 +85,40 @@ var scenarios = []scenario{
 	{name: "NATS server paused", fault: stallNode, lasts: pause, bar: bar{cuts: true, again: true}},
 	{name: "PostgreSQL killed", fault: stopDatabase, lasts: pause},
 	{name: "cable of a dispatcher pulled", fault: pull, lasts: pause, bar: bar{cuts: true, again: true}},
-	{name: "network of a dispatcher down", fault: sever, lasts: pause, bar: bar{cuts: true, again: true}},
+	{name: "network of a dispatcher down", fault: sever, lasts: pause, processes: true, bar: bar{cuts: true, again: true}},
 	{name: "ingress killed", fault: kill("ingress"), bar: bar{front: true}},
 	{name: "ingress paused", fault: stall("ingress"), lasts: pause},
 }
 
 // whatever dies, of a distributed gateway under load, requests of which nothing has been answered do not fail, and all workers can be replaced unnoticed.
-//
+func TestChaosProcesses(t *testing.T) {
+	x := newDistributed(t, "127.0.0.1")
+	x.runProcesses(t)
+	x.playAll(t)
+}
 
-func TestChaos(t *testing.T) {
+// the same is true of containers, which a Docker engine kills, pauses and parts.
+func TestChaosContainers(t *testing.T) {
+	x := newDistributed(t, engineAddress(t))
+	x.runContainers(t)
+	x.playAll(t)
+}
+
+// playAll runs the scenarios that a stack has, or the one that is asked for.
+func (x *distributed) playAll(t *testing.T) {
+	t.Helper()
+	_, processes := x.stack.(*processes)
 	seed := setting(t, "CHAOS_SEED", rand.Uint64()%1e6)
 	rounds := setting(t, "CHAOS_ROUNDS", 1)
 	only := os.Getenv("CHAOS_ONLY")
 	t.Logf("CHAOS_SEED=%d", seed)
-	x := newDistributed(t)
 	x.upstream.Handle(func(r fakellm.Request) fakellm.Answer { return replyTo(r, pace) })
 	var rows []row
 	t.Cleanup(func() { t.Log(table(seed, rows)) })
 	first := 0
 	for range rounds {
 		for _, s := range scenarios {
-			if testing.Short() && !s.short || only != "" && only != s.name {
+			if testing.Short() && !s.short || s.processes && !processes || only != "" && only != s.name {
 				continue
 			}
 			t.Run(s.name, func(t *testing.T) {
@@ -123,11 +137,17 @@ func (x *distributed) play(t *testing.T, s scenario, seed uint64, first int) row
 	l.start(t)
 	l.await(t, before)
 	struck := time.Now()
-	repair := s.fault(t, x)
+	repair, repaired := s.fault(t, x.stack), false
+	t.Cleanup(func() { // the next scenario begins with a whole stack, whatever became of this one
+		if !repaired {
+			repair()
+		}
+	})
 	l.await(t, during)
 	if rest := s.lasts - time.Since(struck); rest > 0 {
 		<-time.After(rest)
 	}
+	repaired = true
 	repair()
 	l.await(t, after)
 	results := l.finish()

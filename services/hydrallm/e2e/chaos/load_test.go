@@ -138,13 +138,14 @@ type load struct {
 	due     <-chan time.Time // when the next question may be asked; nil = at once
 	forget  bool             // results without a fault are not kept
 
-	mu      sync.Mutex
-	next    int
-	turns   [talkers]int
-	done    int
-	results []result
-	running map[int]question
-	changed chan struct{}
+	mu       sync.Mutex
+	next     int
+	turns    [talkers]int
+	done     int
+	results  []result
+	running  map[int]question
+	changed  chan struct{}
+	suspects map[string]bool // fronts that broke a connection
 }
 
 const (
@@ -157,6 +158,7 @@ func (x *distributed) newLoad(seed uint64, first int) *load {
 	return &load{
 		x: x, seed: seed, client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: clients}, Timeout: 2 * await.Limit}, page: x.pages.URL + "/page", next: first,
 		session: fmt.Sprintf("talk-%d", first), running: map[int]question{}, changed: make(chan struct{}),
+		suspects: map[string]bool{},
 	}
 }
 
@@ -208,8 +210,10 @@ func (l *load) ask(ctx context.Context, who int) {
 	r := result{question: q, began: time.Now()}
 	for i := range l.x.fronts { // as a load balancer would
 		r.front = l.x.fronts[(who+i)%len(l.x.fronts)]
-		if l.exchange(ctx, &r); !refusedToConnect(r.err) {
-			break
+		if l.serves(ctx, r.front) || i == len(l.x.fronts)-1 {
+			if l.exchange(ctx, &r); !refusedToConnect(r.err) {
+				break
+			}
 		}
 	}
 	r.ended = time.Now()
@@ -222,6 +226,28 @@ func (l *load) ask(ctx context.Context, who int) {
 	}
 	close(l.changed)
 	l.changed = make(chan struct{})
+}
+
+// serves says whether a front may be asked: one that broke a connection has to be ready first.
+func (l *load) serves(ctx context.Context, front string) bool {
+	l.mu.Lock()
+	suspect := l.suspects[front]
+	l.mu.Unlock()
+	if !suspect {
+		return true
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+front+"/readyz", http.NoBody)
+	if err != nil {
+		return false
+	}
+	resp, err := l.client.Do(req)
+	if err != nil || resp.Body.Close() != nil || resp.StatusCode != http.StatusOK {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.suspects, front)
+	return true
 }
 
 func refusedToConnect(err error) bool {
@@ -242,6 +268,9 @@ func (l *load) exchange(ctx context.Context, r *result) {
 	resp, err := l.client.Do(req)
 	if err != nil {
 		r.err = err
+		l.mu.Lock()
+		l.suspects[r.front] = true
+		l.mu.Unlock()
 		return
 	}
 	defer resp.Body.Close() //nolint:errcheck // only read

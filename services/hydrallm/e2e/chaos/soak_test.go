@@ -29,8 +29,6 @@ const (
 )
 
 // at half of its capacity for a long time, a gateway answers everything, and nothing grows: the second half of the time is judged by its slope.
-//
-
 func TestSoak(t *testing.T) {
 	lasts := soakTime
 	if text := os.Getenv("SOAK"); text != "" {
@@ -39,7 +37,8 @@ func TestSoak(t *testing.T) {
 		require.NoError(t, err, "SOAK")
 	}
 	seed := setting(t, "CHAOS_SEED", rand.Uint64()%1e6)
-	x := newDistributed(t)
+	x := newDistributed(t, "127.0.0.1")
+	p := x.runProcesses(t)
 	x.upstream.Handle(func(r fakellm.Request) fakellm.Answer { return replyTo(r, time.Millisecond) })
 	rate := x.capacity(t, seed) / 2
 	t.Logf("CHAOS_SEED=%d, half of the capacity is %.0f requests a second", seed, rate)
@@ -55,7 +54,7 @@ func TestSoak(t *testing.T) {
 	for range samples {
 		<-sampling.C
 		x.upstream.Forget()
-		for name, value := range x.sample(t) {
+		for name, value := range p.sample(t) {
 			all[name] = append(all[name], value)
 		}
 	}
@@ -93,17 +92,17 @@ func (x *distributed) capacity(t *testing.T, seed uint64) float64 {
 }
 
 // sample takes what is measured now: of each process and of each stream.
-func (x *distributed) sample(t *testing.T) map[string]float64 {
+func (s *processes) sample(t *testing.T) map[string]float64 {
 	t.Helper()
 	values := map[string]float64{}
 	count := map[string]int{}
-	for _, m := range x.members {
+	for _, m := range s.members {
 		count[m.service]++
 		for metric, value := range m.measure(t) {
 			values[fmt.Sprintf("%s %d, %s", m.service, count[m.service], metric)] = value
 		}
 	}
-	nc, err := nats.Connect(natstest.URLs(x.nodes))
+	nc, err := nats.Connect(natstest.URLs(s.nodes))
 	require.NoError(t, err)
 	defer nc.Close()
 	js, err := jetstream.New(nc)
@@ -111,14 +110,14 @@ func (x *distributed) sample(t *testing.T) map[string]float64 {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	streams := js.ListStreams(ctx)
-	for s := range streams.Info() {
-		if s.Config.Name == subject.FactsStream { // keeps what happened for a week; what must not grow is what nobody has stored yet
+	for stream := range streams.Info() {
+		if stream.Config.Name == subject.FactsStream { // keeps what happened for a week; what must not grow is what nobody has stored yet
 			c, err := js.Consumer(ctx, subject.FactsStream, "session-writer")
 			require.NoError(t, err)
 			values["facts, not stored yet"] = float64(c.CachedInfo().NumPending) + float64(c.CachedInfo().NumAckPending)
 			continue
 		}
-		values[s.Config.Name+", KiB"] = float64(s.State.Bytes) / 1024
+		values[stream.Config.Name+", KiB"] = float64(stream.State.Bytes) / 1024
 	}
 	require.NoError(t, streams.Err())
 	return values
