@@ -12,7 +12,6 @@ import (
 	"hydrallm/services/dispatcher/internal/dialect/gemini"
 	"hydrallm/services/dispatcher/internal/dialect/ollama"
 	"hydrallm/services/dispatcher/internal/plan"
-	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/config"
 	"hydrallm/shared/openai"
 )
@@ -20,27 +19,27 @@ import (
 // kind is how a dialect of the configuration is spoken.
 type kind struct {
 	// make is called once for a dispatcher. environ is that of programs; nil for none.
-	make func(client *upstream.Client, environ []string) dialect.Dialect
+	make func(client dialect.Client, environ []string) dialect.Dialect
 	// compatible says that it is OpenAI's protocol on the wire, which each vendor speaks with habits of its own.
 	compatible bool
 }
 
 // kinds are those of config.Dialects, by the same words.
 var kinds = map[string]kind{
-	"openai":    {make: func(c *upstream.Client, _ []string) dialect.Dialect { return dialect.OpenAI{Client: c} }, compatible: true},
-	"ollama":    {make: func(c *upstream.Client, _ []string) dialect.Dialect { return ollama.New(c) }, compatible: true},
-	"anthropic": {make: func(c *upstream.Client, _ []string) dialect.Dialect { return anthropic.New(c) }},
-	"gemini": {make: func(c *upstream.Client, _ []string) dialect.Dialect {
+	"openai":    {make: func(c dialect.Client, _ []string) dialect.Dialect { return dialect.OpenAI{Client: c} }, compatible: true},
+	"ollama":    {make: func(c dialect.Client, _ []string) dialect.Dialect { return ollama.New(c) }, compatible: true},
+	"anthropic": {make: func(c dialect.Client, _ []string) dialect.Dialect { return anthropic.New(c) }},
+	"gemini": {make: func(c dialect.Client, _ []string) dialect.Dialect {
 		return dialect.Batched{Dialect: dialect.Translated{Client: c, Translator: gemini.Translator{}}, Most: googleInputs}
 	}},
-	"opencode": {make: func(c *upstream.Client, environ []string) dialect.Dialect {
+	"opencode": {make: func(c dialect.Client, environ []string) dialect.Dialect {
 		var cfg opencode.Config
 		if environ != nil {
 			cfg = opencode.Config{Program: "opencode", Env: program.Environment(environ, "OPENCODE_")}
 		}
 		return opencode.New(cfg, c)
 	}},
-	"openclaw": {make: func(c *upstream.Client, environ []string) dialect.Dialect {
+	"openclaw": {make: func(c dialect.Client, environ []string) dialect.Dialect {
 		var cfg openclaw.Config
 		if environ != nil {
 			cfg = openclaw.Config{Program: "openclaw", Env: program.Environment(environ, "OPENCLAW_")}
@@ -59,7 +58,7 @@ type dialects struct {
 }
 
 // newDialects makes what the providers need. environ is that of programs; nil for none.
-func newDialects(providers []config.Provider, client *upstream.Client, environ []string) (*dialects, error) {
+func newDialects(providers []config.Provider, client dialect.Client, environ []string) (*dialects, error) {
 	d := &dialects{made: map[string]dialect.Dialect{}, signatures: compat.NewSignatures()}
 	for _, p := range providers {
 		k, ok := kinds[p.Dialect]

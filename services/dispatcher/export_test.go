@@ -2,7 +2,6 @@ package dispatcher
 
 import (
 	"hydrallm/services/dispatcher/internal/dialect"
-	"hydrallm/services/dispatcher/internal/upstream"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/config"
 )
@@ -21,7 +20,7 @@ func Kinds() int { return len(kinds) }
 
 // AddDialect is what it takes to have one more. It comes before any configuration is read.
 func AddDialect(word string, known config.Dialect, t dialect.Translator) {
-	config.Dialects[word], kinds[word] = known, kind{make: func(c *upstream.Client, _ []string) dialect.Dialect {
+	config.Dialects[word], kinds[word] = known, kind{make: func(c dialect.Client, _ []string) dialect.Dialect {
 		return dialect.Translated{Client: c, Translator: t}
 	}}
 }

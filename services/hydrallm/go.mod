@@ -145,7 +145,7 @@ require (
 	github.com/tidwall/sjson v1.2.9 // indirect
 	go.uber.org/goleak v1.3.0
 	golang.org/x/crypto v0.58.0 // indirect
-	golang.org/x/sys v0.50.0 // indirect
+	golang.org/x/sys v0.50.0
 	golang.org/x/time v0.16.0 // indirect
 	hydrallm/services/analyzer v0.0.0
 	hydrallm/services/dispatcher v0.0.0

@@ -343,10 +343,15 @@ func (a asset) compare(ctx context.Context, js jetstream.JetStream) (there, same
 	case err != nil:
 		return false, false, fmt.Errorf("looking for %s %s: %w", a.kind, a.name, err)
 	}
-	have, want := info.Config, a.stream
-	return true, have.Storage == want.Storage && have.Retention == want.Retention && have.Discard == want.Discard && have.MaxBytes == want.MaxBytes &&
+	return true, a.matches(info.Config), nil
+}
+
+// matches says whether the asset is as it is wanted.
+func (a asset) matches(have jetstream.StreamConfig) bool {
+	want := a.stream
+	return have.Storage == want.Storage && have.Retention == want.Retention && have.Discard == want.Discard && have.MaxBytes == want.MaxBytes &&
 		have.MaxAge == want.MaxAge && have.Replicas == want.Replicas && have.Description == want.Description &&
-		(len(want.Subjects) == 0 || slices.Equal(have.Subjects, want.Subjects)) && (want.Duplicates == 0 || have.Duplicates == want.Duplicates), nil
+		(len(want.Subjects) == 0 || slices.Equal(have.Subjects, want.Subjects)) && (want.Duplicates == 0 || have.Duplicates == want.Duplicates)
 }
 
 func ensureConsumers(ctx context.Context, js jetstream.JetStream, stream string, list []jetstream.ConsumerConfig, log *slog.Logger) error {

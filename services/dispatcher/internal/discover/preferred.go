@@ -19,7 +19,7 @@ var families = []string{"llama", "qwen", "mistral", "gemma", "phi", "deepseek", 
 func Preferred(models []modelindex.Model, requested string) (id string, ok bool) {
 	chatting := func(accept func(id string) bool) (string, bool) {
 		for _, m := range models {
-			if !m.Embedding && chats(m.ID) && accept(m.ID) {
+			if !m.Embedding && Chats(m.ID) && accept(m.ID) {
 				return m.ID, true
 			}
 		}

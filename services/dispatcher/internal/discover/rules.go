@@ -26,7 +26,7 @@ func Classify(models []modelindex.Model, rules Rules) []modelindex.Model {
 	}
 	kept := make([]ranked, 0, len(models))
 	for _, m := range models {
-		if !m.Embedding && !chats(m.ID) {
+		if !m.Embedding && !Chats(m.ID) {
 			if !embeds(m.ID) {
 				continue
 			}
@@ -139,8 +139,8 @@ var (
 	embedWords = []string{"bge", "gte", "e5", "emb", "voyage", "colbert"}
 )
 
-// chats says whether a model with this id may be asked to chat.
-func chats(id string) bool { return !embeds(id) && !other(strings.ToLower(id)) }
+// Chats says whether a model with this id may be asked to chat.
+func Chats(id string) bool { return !embeds(id) && !other(strings.ToLower(id)) }
 
 // embeds says whether a model with this id makes vectors.
 func embeds(id string) bool {

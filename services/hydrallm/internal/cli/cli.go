@@ -30,6 +30,7 @@ type commands struct {
 	Check   checkCmd   `cmd:"" help:"Check a configuration file and list every error and warning."`
 	Import  importCmd  `cmd:"" help:"Turn the configuration of another gateway into one of this."`
 	Demo    demoCmd    `cmd:"" help:"Run the gateway with a mock upstream and temporary data, to try it."`
+	Doctor  doctorCmd  `cmd:"" help:"Look at the configuration, the providers, the machine and a running gateway, and say what to do."`
 	Mock    mockCmd    `cmd:"" help:"Run the mock upstream alone."`
 	Intent  intentCmd  `cmd:"" help:"Check which questions are taken for ones that need the web."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Offer the search and the reading of web pages as an MCP server."`
