@@ -12,6 +12,8 @@ import (
 
 	"go.yaml.in/yaml/v3"
 	"golang.org/x/net/http/httpguts"
+
+	"hydrallm/shared/config"
 )
 
 // builder makes a target out of a source.
@@ -236,6 +238,22 @@ func (b *builder) header(headers map[string]string, key string, v *value, hint s
 	}
 }
 
+// origins takes over which pages may call the gateway.
+func (b *builder) origins(v *value) {
+	for _, item := range v.each() {
+		switch s := item.str(); {
+		case s == "*" && len(b.Server.ClientKeys) == 0 && b.Server.ClientAccess != "keys":
+			item.refuse("every web page could use the gateway: set server.client_keys, then server.cors_origins")
+		case s != "*" && !plainOrigin.MatchString(s):
+			item.refuse("is no origin that the gateway takes")
+		default:
+			b.Server.CORSOrigins = append(b.Server.CORSOrigins, s)
+		}
+	}
+}
+
+var plainOrigin = regexp.MustCompile(`^https?://[A-Za-z0-9.-]+(:([1-9][0-9]{0,3}|[1-5][0-9]{4}))?$`)
+
 // timeouts sets the timeouts of everything.
 func (b *builder) timeouts(headers, total time.Duration) {
 	b.Resilience.HeadersTimeout, b.Resilience.RequestTimeout = timeouts(headers, total)
@@ -370,4 +388,17 @@ func (b *builder) meant(name string) bool {
 		id := strings.ToLower(p.ID)
 		return folded == id || strings.HasPrefix(folded, id+"/")
 	})
+}
+
+// speak sets the dialect of a provider, where its id does not bring along that of its preset.
+func (p *provider) speak(usual string) {
+	switch {
+	case p.Dialect != "":
+	case usual == "gemini" && p.URL != "" && !strings.HasSuffix(p.URL, "/openai"):
+		p.Dialect = "gemini"
+	case p.ID != usual && (usual == "anthropic" || usual == "ollama"):
+		p.Dialect = usual
+	case p.ID != usual && config.Known(p.ID):
+		p.Dialect = "openai"
+	}
 }

@@ -36,6 +36,7 @@ func TestRefused(t *testing.T) {
 		"null":                 {"null", "", []string{"Expected is one of"}},
 		"something else":       {"services: {web: {image: nginx}}", "", []string{"Expected is one of"}},
 		"ours":                 {"providers: [{id: groq, key: k}]", "", []string{"looks like a configuration of HydraLLM itself"}},
+		"of two formats":       {"model_list: []\ngovernance: {}\n", "", []string{"may be of litellm or bifrost: say which with --from"}},
 		"unknown format":       {list, "haproxy", []string{`no format "haproxy"`}},
 		"list for LiteLLM":     {"[1]", "litellm", []string{"a configuration of litellm has model_list"}},
 		"nothing taken":        {"model_list: [{model_name: m, litellm_params: {model: bedrock/m}}]", "", []string{"nothing in it can be taken over"}},
@@ -110,3 +111,6 @@ func fuzz(f *testing.F, format string) {
 }
 
 func FuzzLiteLLM(f *testing.F) { fuzz(f, "litellm") }
+func FuzzBifrost(f *testing.F) { fuzz(f, "bifrost") }
+func FuzzOlla(f *testing.F)    { fuzz(f, "olla") }
+func FuzzGPTLoad(f *testing.F) { fuzz(f, "gpt-load") }

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-
-	"hydrallm/shared/config"
 )
 
 // requestMembers are parameters of LiteLLM that are members of requests, which clients may set themselves.
@@ -48,6 +46,9 @@ func (l *liteLLM) information(d *deployment, params *value) {
 				if ok && f*million > 1e6 {
 					v.refuse("is more than anybody asks for a token")
 					ok = false
+				}
+				if !ok {
+					f = 0
 				}
 				return v, math.Round(f*million*1e6) / 1e6, ok
 			}
@@ -131,14 +132,7 @@ func (l *liteLLM) newProvider(d *deployment, id string) *provider {
 	if p.URL == "" && p.ID != usual { // what the preset would bring along
 		p.URL = presetHosts[usual]
 	}
-	switch {
-	case usual == "gemini" && p.URL != "" && !strings.HasSuffix(p.URL, "/openai"):
-		p.Dialect = "gemini"
-	case p.ID != usual && (usual == "anthropic" || usual == "ollama"):
-		p.Dialect = usual
-	case p.ID != usual && config.Known(p.ID):
-		p.Dialect = "openai"
-	}
+	p.speak(usual)
 	l.made[d.pool] = p
 	l.Providers = append(l.Providers, p)
 	return p

@@ -42,6 +42,9 @@ type format struct {
 
 var formats = []format{
 	{"litellm", "model_list of models with model_name and litellm_params", likeLiteLLM, osEnviron, importLiteLLM},
+	{"bifrost", "providers by name, each with keys or network_config (JSON)", likeBifrost, envDot, importBifrost},
+	{"olla", "discovery.static.endpoints, each with url and type", likeOlla, dollar, importOlla},
+	{"gpt-load", "groups with channel_type and upstreams, as GET /api/groups answers (JSON)", likeGPTLoad, noVariables, importGPTLoad},
 }
 
 // Formats are the formats that can be taken over.
@@ -62,6 +65,11 @@ func Import(s Source) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	return take(root, s)
+}
+
+// take takes over what a tree holds.
+func take(root *value, s Source) (*Result, error) {
 	f, err := choose(root, s)
 	if err != nil {
 		return nil, err
@@ -83,6 +91,7 @@ func Import(s Source) (*Result, error) {
 	if err != nil {
 		return r, err
 	}
+	b.vars.keep(string(body))
 	r.Config = append([]byte(r.head(s.Name)), body...)
 	return r, r.check()
 }
@@ -133,7 +142,7 @@ func expect(f format, root *value, name string) error {
 
 // any says whether a mapping has one of some keys.
 func (v *value) any(keys ...string) bool {
-	return v.shape == mapping && slices.ContainsFunc(keys, func(k string) bool { return v.fields[k] != nil })
+	return v != nil && v.shape == mapping && slices.ContainsFunc(keys, func(k string) bool { return v.fields[k] != nil })
 }
 
 func likeLiteLLM(root *value) bool {

@@ -49,7 +49,7 @@ func TestImport(t *testing.T) {
 			}
 		})
 	}
-	require.GreaterOrEqual(t, count["litellm"], 8)
+	require.Equal(t, map[string]int{"litellm": 8, "bifrost": 5, "olla": 4, "gpt-load": 3}, count)
 }
 
 // secrets gives what must not be in a result. Made up names of hosts and accounts may.

@@ -109,6 +109,22 @@ func (v *value) is() bool { return v != nil && v.shape != nothing }
 // plain says whether it is a single value that is not null.
 func (v *value) plain() bool { return v.is() && v.shape != mapping && v.shape != list }
 
+// peek gives a single value as text, and takes nothing.
+func (v *value) peek() string {
+	if !v.plain() {
+		return ""
+	}
+	return strings.TrimSpace(v.scalar)
+}
+
+// members gives the items of a list, and takes nothing.
+func (v *value) members() []*value {
+	if v == nil {
+		return nil
+	}
+	return v.items
+}
+
 // str gives a single value as text, without space around it.
 func (v *value) str() string {
 	switch {
@@ -187,7 +203,22 @@ func (v *value) seconds() (time.Duration, bool) {
 		v.refuse("a number of seconds above 0 and up to a week is expected here")
 		return 0, false
 	}
-	return time.Duration(f*1000).Abs() * time.Millisecond, ok
+	return time.Duration(f * float64(time.Second)).Round(time.Millisecond), ok
+}
+
+// duration gives a time above 0 such as 30s.
+func (v *value) duration() (time.Duration, bool) {
+	if !v.is() {
+		v.take()
+		return 0, false
+	}
+	d, err := time.ParseDuration(v.scalar)
+	if !v.plain() || err != nil || d < time.Millisecond || d > longest {
+		v.refuse("a time such as 30s, above 0 and up to a week, is expected here")
+		return 0, false
+	}
+	v.taken = true
+	return d.Round(time.Millisecond), true
 }
 
 // flag gives a boolean, and whether there is one.

@@ -3,6 +3,7 @@ package movein
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/joho/godotenv"
@@ -68,6 +69,13 @@ func (vs *variables) add(v *Variable) {
 	v.sham = "stand-in-" + strings.ToLower(v.Name)
 	vs.byName[v.Name] = v
 	vs.all = append(vs.all, v)
+}
+
+// keep forgets the variables that a text does not name: what they were for has been refused.
+func (vs *variables) keep(result string) {
+	vs.all = slices.DeleteFunc(vs.all, func(v *Variable) bool {
+		return !strings.Contains(result, "${"+v.Name+"}") && !strings.Contains(result, "${"+v.Name+":-")
+	})
 }
 
 // beginsAddresses says that a variable holds the beginning of an address, so that what stands for it while the result is checked has to be one.
