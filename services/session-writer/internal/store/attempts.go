@@ -30,8 +30,8 @@ var insertAttempts = &insert{
 		completion_tokens = excluded.completion_tokens, total_tokens = excluded.total_tokens, cached_tokens = excluded.cached_tokens,
 		cost_nanos = excluded.cost_nanos, latency_ms = excluded.latency_ms, headers = excluded.headers, lost_after = NULL
 		WHERE attempts.outcome = 'begun' AND excluded.outcome <> 'begun'
-			OR attempts.outcome = 'lost' AND (excluded.outcome NOT IN ('begun', 'lost') OR attempts.upstream = '' AND excluded.upstream <> '')
-		RETURNING request_id, delivery, ordinal`,
+			OR attempts.outcome = 'lost' AND (excluded.outcome NOT IN ('begun', 'lost') OR attempts.upstream = '' AND excluded.upstream <> '')`,
+	key: `request_id, delivery, ordinal`,
 }
 
 const (
@@ -157,8 +157,9 @@ func headersText(headers [][2]string) string {
 	return string(contract.AppendHeaders(nil, kept))
 }
 
-// recordAttempts stores calls, and adds to the sums what is new of those that have ended.
-func (s *Store) recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptRow, sums usageSums) error {
+// recordAttempts stores calls, and adds to the sums what is new of those that have ended. Unless it is to expect repetitions, one makes it fail with
+// errRepeated.
+func (s *Store) recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptRow, sums usageSums, repeated bool) error {
 	args := make([]any, 0, len(rows)*insertAttempts.columns)
 	for i := range rows {
 		r := &rows[i]
@@ -166,14 +167,27 @@ func (s *Store) recordAttempts(ctx context.Context, tx *sqlx.Tx, rows []attemptR
 			min(int64(r.KeyIndex), maxIndex), string(r.Outcome), r.Reason, min(int64(r.Status), maxIndex), r.Prompt, r.Completion, r.Total, r.Cached,
 			optional(r.CostNanos), r.DurationMS, optional(r.lostAfter), r.headers, r.at.text())
 	}
-	changed, err := insertReturning[attemptID](ctx, s, tx, insertAttempts, args)
+	if !repeated {
+		n, err := s.insertAll(ctx, tx, insertAttempts, args)
+		if err != nil {
+			return fmt.Errorf("storing upstream calls: %w", err)
+		}
+		if n < len(rows) {
+			return errRepeated
+		}
+		for i := range rows {
+			sums.addEnded(&rows[i])
+		}
+		return nil
+	}
+	changed, err := insertTelling[attemptID](ctx, tx, insertAttempts, args)
 	if err != nil {
 		return fmt.Errorf("storing upstream calls: %w", err)
 	}
 	for _, id := range changed {
 		at, ok := slices.BinarySearchFunc(rows, id, func(r attemptRow, id attemptID) int { return r.id.compare(id) })
-		if ok && rows[at].Outcome.Ended() {
-			sums.addAttempt(&rows[at])
+		if ok {
+			sums.addEnded(&rows[at])
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -22,6 +23,7 @@ type insert struct {
 	into    string // up to the rows
 	columns int
 	then    string // after them
+	key     string // columns that name a row, for who has to know which of them were stored
 }
 
 func (i *insert) text(rows int) string { return i.into + placeholders(rows, i.columns) + i.then }
@@ -77,59 +79,48 @@ func closeAll(statements []*sqlx.Stmt) {
 	}
 }
 
-// runner is a statement, or a transaction with the text of one.
-type runner interface {
-	SelectContext(ctx context.Context, dest any, args ...any) error
-	ExecContext(ctx context.Context, args ...any) (sql.Result, error)
-}
-
-type textRunner struct {
-	tx   *sqlx.Tx
-	text string
-}
-
-func (r textRunner) SelectContext(ctx context.Context, dest any, args ...any) error {
-	return r.tx.SelectContext(ctx, dest, r.text, args...)
-}
-
-func (r textRunner) ExecContext(ctx context.Context, args ...any) (sql.Result, error) {
-	return r.tx.ExecContext(ctx, r.text, args...)
-}
-
-// insertAll runs an insert, which was prepared, for all rows whose values are in args, by as few statements as there are.
-func (s *Store) insertAll(ctx context.Context, tx *sqlx.Tx, i *insert, args []any, run func(r runner, args []any) error) error {
+// insertAll runs an insert, which was prepared, for all rows whose values are in args, by as few statements as there are, and says how many rows it has
+// stored or changed.
+func (s *Store) insertAll(ctx context.Context, tx *sqlx.Tx, i *insert, args []any) (stored int, err error) {
 	for len(args) > 0 {
-		r, rows := s.runner(ctx, tx, i, len(args)/i.columns)
-		if err := run(r, args[:rows*i.columns]); err != nil {
-			return err
+		res, rows, err := s.insertSome(ctx, tx, i, args)
+		if err != nil {
+			return 0, err
 		}
-		args = args[rows*i.columns:]
+		n, err := res.RowsAffected()
+		if err != nil {
+			return 0, err
+		}
+		stored, args = stored+int(n), args[rows*i.columns:]
 	}
-	return nil
+	return stored, nil
 }
 
-// runner gives what inserts the first of some rows, and how many that are.
-func (s *Store) runner(ctx context.Context, tx *sqlx.Tx, i *insert, rows int) (runner, int) {
+// insertSome inserts the first of some rows, and says how many that are.
+func (s *Store) insertSome(ctx context.Context, tx *sqlx.Tx, i *insert, args []any) (res sql.Result, rows int, err error) {
+	rows = len(args) / i.columns
 	if s.prepared == nil {
 		rows = min(rows, rowsPerStatement)
-		return textRunner{tx, tx.Rebind(i.text(rows))}, rows
+		res, err = tx.ExecContext(ctx, tx.Rebind(i.text(rows)), args[:rows*i.columns]...)
+		return res, rows, err
 	}
 	for at, size := range preparedRows {
 		if size <= rows {
-			return tx.StmtxContext(ctx, s.prepared.of(i)[at]), size
+			res, err = tx.StmtxContext(ctx, s.prepared.of(i)[at]).ExecContext(ctx, args[:size*i.columns]...)
+			return res, size, err
 		}
 	}
 	panic("no rows to insert")
 }
 
-// insertReturning is insertAll for an insert that returns rows.
-func insertReturning[T any](ctx context.Context, s *Store, tx *sqlx.Tx, i *insert, args []any) (returned []T, err error) {
-	returned = make([]T, 0, len(args)/i.columns)
-	err = s.insertAll(ctx, tx, i, args, func(r runner, args []any) error {
-		var some []T
-		err := r.SelectContext(ctx, &some, args...)
-		returned = append(returned, some...)
-		return err
-	})
-	return returned, err
+// insertTelling is insertAll; it gives the keys of the rows that it has stored or changed, which costs a fifth more.
+func insertTelling[K any](ctx context.Context, tx *sqlx.Tx, i *insert, args []any) (stored []K, err error) {
+	for chunk := range slices.Chunk(args, rowsPerStatement*i.columns) {
+		var some []K
+		if err := tx.SelectContext(ctx, &some, tx.Rebind(i.text(len(chunk)/i.columns)+" RETURNING "+i.key), chunk...); err != nil {
+			return nil, err
+		}
+		stored = append(stored, some...)
+	}
+	return stored, nil
 }

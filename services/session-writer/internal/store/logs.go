@@ -49,15 +49,7 @@ func (s *Store) insertLogRows(ctx context.Context, tx *sqlx.Tx, logs []contract.
 		args = append(args, digest(l), clip(l.Level, maxName), clip(l.Category, maxName), clip(l.Message, maxMessage), clip(l.RequestID, maxName),
 			metadata(l.Metadata), plausible(l.At, now).text())
 	}
-	err = s.insertAll(ctx, tx, insertLogs, args, func(r runner, args []any) error {
-		res, err := r.ExecContext(ctx, args...)
-		if err != nil {
-			return err
-		}
-		n, err := res.RowsAffected()
-		stored += int(n)
-		return err
-	})
+	stored, err = s.insertAll(ctx, tx, insertLogs, args)
 	if err != nil {
 		return 0, fmt.Errorf("inserting events: %w", err)
 	}

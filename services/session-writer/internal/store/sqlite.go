@@ -24,6 +24,10 @@ const sqliteDriver = "sqlite" // the name under which sqlx knows the bind type
 // busyMS is how long a connection waits for another process that holds the lock it needs.
 const busyMS = "30000"
 
+// writerPragmas: what undoes a statement that fails half-way is kept in memory, not in a file beside the database, where each statement would write its pages a
+// second time. Four times as many pages as usual go into the log before they are copied into the database: most of them are written again until then.
+var writerPragmas = []string{"temp_store(memory)", "wal_autocheckpoint(4000)", "journal_size_limit(67108864)"}
+
 func newSQLite(path string) (_ *Store, err error) {
 	if path == "" || strings.HasPrefix(path, ":memory:") {
 		return nil, errors.New("the address of the SQLite database names no file")
@@ -36,7 +40,7 @@ func newSQLite(path string) (_ *Store, err error) {
 	// Transactions of the writer take the write lock when they begin: one that reads first and then writes would fail at once when
 	// another process has written in between, without any wait (SES-05).
 	writer, err := sqliteConnector(path, busyMS, url.Values{
-		"_txlock": {"immediate"}, "_journal_mode": {"WAL"}, "_synchronous": {"NORMAL"}, "_pragma": {"journal_size_limit(67108864)"},
+		"_txlock": {"immediate"}, "_journal_mode": {"WAL"}, "_synchronous": {"NORMAL"}, "_pragma": writerPragmas,
 	})
 	if err != nil {
 		return nil, err

@@ -82,7 +82,7 @@ func TestSQLiteSettingsHoldOnEveryConnection(t *testing.T) {
 		_, err = conn.ExecContext(t.Context(), `DELETE FROM system_logs`)
 		require.ErrorContains(t, err, "readonly")
 	}
-	want["synchronous"] = "1"
+	want["synchronous"], want["temp_store"], want["wal_autocheckpoint"] = "1", "2", "4000"
 	for pragma, value := range want {
 		var got string
 		require.NoError(t, s.write.GetContext(t.Context(), &got, "PRAGMA "+pragma))

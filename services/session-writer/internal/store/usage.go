@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -16,7 +17,8 @@ var insertUsage = &insert{
 	into: `INSERT INTO usage_metrics (request_id, trace_id, session_id, principal, endpoint, model, provider, upstream, upstream_model, key_index, stream,
 		status, routing_reason, prompt_tokens, completion_tokens, total_tokens, latency_ms, first_token_ms, created_at) VALUES `,
 	columns: 19,
-	then:    ` ON CONFLICT (request_id) DO NOTHING RETURNING request_id`,
+	then:    ` ON CONFLICT (request_id) DO NOTHING`,
+	key:     `request_id`,
 }
 
 // RecordUsage stores what facts tell of requests and of their upstream calls, and adds it to the daily sums (R-340, R-550), in one transaction. Facts
@@ -34,13 +36,34 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord)
 	if err := s.prepare(ctx, insertAttempts, insertUsage); err != nil {
 		return 0, fmt.Errorf("recording usage: %w", err)
 	}
-	fresh := 0
+	fresh, err := s.recordRows(ctx, rows, calls, false)
+	if errors.Is(err, errRepeated) {
+		fresh, err = s.recordRows(ctx, rows, calls, true)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("recording usage: %w", rejection(err))
+	}
+	over := 0
+	for i := range usage {
+		if usage[i].Over() {
+			over++
+		}
+	}
+	return len(usage) - over + fresh, nil
+}
+
+// errRepeated says that some of what was to be stored is there already, so that the sums need to know what is not.
+var errRepeated = errors.New("a fact is stored already")
+
+// recordRows stores requests and calls and adds them to the sums, in one transaction, and says how many of the requests are new. Repetitions are rare: unless it is
+// to expect some, it fails with errRepeated when there are any.
+func (s *Store) recordRows(ctx context.Context, rows []usageRow, calls []attemptRow, repeated bool) (fresh int, err error) {
 	err = s.inTx(ctx, func(tx *sqlx.Tx) error {
 		sums := usageSums{daySums{}, clientSums{}}
-		if err := s.recordAttempts(ctx, tx, calls, sums); err != nil {
+		if err := s.recordAttempts(ctx, tx, calls, sums, repeated); err != nil {
 			return err
 		}
-		inserted, err := s.insertUsageRows(ctx, tx, rows)
+		inserted, err := s.insertUsageRows(ctx, tx, rows, repeated)
 		if err != nil {
 			return err
 		}
@@ -56,16 +79,7 @@ func (s *Store) RecordUsage(ctx context.Context, usage []contract.RequestRecord)
 		}
 		return addClients(ctx, tx, sums.clients)
 	})
-	if err != nil {
-		return 0, fmt.Errorf("recording usage: %w", rejection(err))
-	}
-	over := 0
-	for i := range usage {
-		if usage[i].Over() {
-			over++
-		}
-	}
-	return len(usage) - over + fresh, nil
+	return fresh, err
 }
 
 // usageSums are what a transaction adds to sums.
@@ -79,7 +93,11 @@ func (s usageSums) addRequest(r *usageRow) {
 	s.clients.add(r.Principal, r.at, max(r.Total, r.Prompt+r.Completion), 0)
 }
 
-func (s usageSums) addAttempt(a *attemptRow) {
+// addEnded adds a call if it has ended.
+func (s usageSums) addEnded(a *attemptRow) {
+	if !a.Outcome.Ended() {
+		return
+	}
 	s.days.addAttempt(a)
 	if a.CostNanos != nil {
 		s.clients.add(a.principal, a.at, 0, *a.CostNanos)
@@ -118,20 +136,27 @@ func newUsageRow(u contract.RequestRecord, now time.Time) usageRow {
 	return usageRow{RequestRecord: u, at: plausible(u.At, now)}
 }
 
-// insertUsageRows gives the rows that were not there before.
-func (s *Store) insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow) ([]usageRow, error) {
+// insertUsageRows gives the rows that were not there before. Unless it is to expect others, one makes it fail with errRepeated.
+func (s *Store) insertUsageRows(ctx context.Context, tx *sqlx.Tx, rows []usageRow, repeated bool) ([]usageRow, error) {
 	args := make([]any, 0, len(rows)*insertUsage.columns)
 	for i := range rows {
 		r := &rows[i]
 		args = append(args, r.RequestID, r.TraceID, r.SessionID, r.Principal, string(r.Endpoint), r.Model, r.Provider, r.Upstream, r.UpstreamModel, int64(r.KeyIndex), r.Stream,
 			r.Status, r.RoutingReason, r.Prompt, r.Completion, r.Total, r.LatencyMS, r.FirstTokenMS, r.at.text())
 	}
-	ids, err := insertReturning[string](ctx, s, tx, insertUsage, args)
+	if !repeated {
+		n, err := s.insertAll(ctx, tx, insertUsage, args)
+		if err != nil {
+			return nil, fmt.Errorf("inserting requests: %w", err)
+		}
+		if n < len(rows) {
+			return nil, errRepeated
+		}
+		return rows, nil
+	}
+	ids, err := insertTelling[string](ctx, tx, insertUsage, args)
 	if err != nil {
 		return nil, fmt.Errorf("inserting requests: %w", err)
-	}
-	if len(ids) == len(rows) {
-		return rows, nil
 	}
 	slices.Sort(ids)
 	fresh := make([]usageRow, 0, len(ids))
