@@ -110,7 +110,7 @@ func growth(live, rate uint64) int {
 // keepMemory looks after the memory of the process until stop is called. GOGC in the environment means that the collector is left alone.
 func keepMemory(ctx context.Context, log *slog.Logger) (stop func()) {
 	limitMemory(ctx, log)
-	k := &keeper{read: readHeap, release: debug.FreeOSMemory}
+	k := &keeper{read: readHeap, release: func() { debug.FreeOSMemory(); unmapFiles() }}
 	if os.Getenv("GOGC") == "" {
 		k.setGrowth = func(percent int) { debug.SetGCPercent(percent) }
 	}
