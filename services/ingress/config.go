@@ -134,11 +134,15 @@ func (c *Config) Validate() error {
 }
 
 // limits derives the limits of silence. Workers show themselves every third of AckWait, the first time after half of it at the latest, and a
-// message whose worker died comes back after AckWait.
-func (c *Config) limits() pending.Limits {
-	return pending.Limits{
+// message whose worker died comes back after AckWait. What is missing of an answer is sent again if repairs is true, at once when the ingress hears of its worker.
+func (c *Config) limits(repairs bool) pending.Limits {
+	l := pending.Limits{
 		Queue: c.QueueTimeout, Total: c.Deadline, Grace: topology.AckWait / 2, Lease: topology.AckWait, Silence: 3 * topology.AckWait, Heartbeat: c.Heartbeat,
 	}
+	if repairs {
+		l.Repair = l.Silence
+	}
+	return l
 }
 
 // sealer gives what protects secrets on the bus, or nil without an admin key.

@@ -83,7 +83,7 @@ func New(cfg Config, b *bus.Bus, log *slog.Logger, reg prometheus.Registerer) (*
 	if configured {
 		cfg.Settings.OnChange(i.use)
 	}
-	i.table = pending.NewTable(cfg.limits(), b, log, func(err error) { i.metrics.Failed(err) })
+	i.table = pending.NewTable(cfg.limits(b.Repairs()), b, log, func(err error) { i.metrics.Failed(err) })
 	var err error
 	if i.metrics, err = httpapi.NewMetrics(reg, i.table.Len); err != nil {
 		return nil, err

@@ -59,7 +59,15 @@ func setup(tb testing.TB, change func(*ingress.Config)) *gateway {
 
 func setupOn(tb testing.TB, server bus.InProcess, change func(*ingress.Config)) *gateway {
 	tb.Helper()
-	g := &gateway{t: tb, nats: server, log: &output.Buffer{}, worker: bustest.Connect(tb, server), metrics: prometheus.NewRegistry()}
+	g := setupBetween(tb, bustest.Connect(tb, server), bustest.Connect(tb, server), change)
+	g.nats = server
+	return g
+}
+
+// setupBetween starts an ingress on a bus, whose workers are on another one.
+func setupBetween(tb testing.TB, front, worker *bus.Bus, change func(*ingress.Config)) *gateway {
+	tb.Helper()
+	g := &gateway{t: tb, log: &output.Buffer{}, worker: worker, metrics: prometheus.NewRegistry()}
 	cfg := ingress.Config{ID: "ingress-test", Addr: "127.0.0.1:0", QueueTimeout: testWait, Gatherer: g.metrics, Version: "1.2.3"}
 	if change != nil {
 		change(&cfg)
@@ -70,7 +78,7 @@ func setupOn(tb testing.TB, server bus.InProcess, change func(*ingress.Config)) 
 	}
 	log := slog.New(slog.NewTextHandler(g.log, &slog.HandlerOptions{Level: level}))
 	var err error
-	g.ingress, err = ingress.New(cfg, bustest.Connect(tb, server), log, g.metrics)
+	g.ingress, err = ingress.New(cfg, front, log, g.metrics)
 	require.NoError(tb, err)
 	require.NoError(tb, g.ingress.Start(tb.Context()))
 	tb.Cleanup(g.stop)

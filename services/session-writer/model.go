@@ -224,10 +224,10 @@ func (m *modelCompressor) Fence(f contract.FenceQuestion) contract.FenceAnswer {
 }
 
 // Alive implements bus.Owner.
-func (m *modelCompressor) Alive(_ string, s contract.Sign) bool {
+func (m *modelCompressor) Alive(_ string, s contract.Sign) contract.Heard {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return m.waiting[s.RequestID] != nil
+	return contract.Heard{Unwanted: m.waiting[s.RequestID] == nil}
 }
 
 // HandedBack implements bus.Owner.

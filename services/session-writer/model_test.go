@@ -68,8 +68,8 @@ func TestInquiryWhoseWorkerIsGone(t *testing.T) {
 	}
 	require.Equal(t, contract.FenceAnswer{Decision: contract.FenceRun, Delivery: 1}, m.Fence(at("r", 1)))
 	require.Equal(t, contract.FenceStop, m.Fence(at("another", 1)).Decision)
-	require.True(t, m.Alive("w", contract.Sign{RequestID: "r"}))
-	require.False(t, m.Alive("w", contract.Sign{RequestID: "another"}))
+	require.False(t, m.Alive("w", contract.Sign{RequestID: "r"}).Unwanted)
+	require.True(t, m.Alive("w", contract.Sign{RequestID: "another"}).Unwanted)
 	require.Equal(t, contract.FenceStop, m.Fence(at("r", 2)).Decision)
 	<-q.done
 	require.Error(t, q.err)

@@ -67,6 +67,7 @@ type Bus struct {
 	facts      atomic.Pointer[jetstream.Stream] // nil until it is needed
 	recordings atomic.Pointer[jetstream.Stream] // the same
 	control    control
+	unheard    unheard
 }
 
 // Room for headers beside a body in one message.
@@ -86,6 +87,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	}
 	b := &Bus{id: strings.ToLower(rand.Text()), log: cfg.Logger, wanted: cfg.Topology, metrics: figures}
 	b.control.work = map[string]*Work{}
+	b.unheard.off = cfg.InProcess != nil
 	b.session = newSession(b, cfg.Logger)
 	if err := b.connect(ctx, cfg); err != nil {
 		b.disconnect()
@@ -150,6 +152,9 @@ func (b *Bus) online() bool { return b.nc.IsConnected() }
 
 // WorkerID names this bus among all that take work.
 func (b *Bus) WorkerID() string { return b.id }
+
+// Repairs says whether workers send frames of answers again that were lost. With a server in this process none are.
+func (b *Bus) Repairs() bool { return !b.unheard.off }
 
 // Ready says whether the connections are up, everything on the server is as it should be, and whatever reads from it gets something.
 func (b *Bus) Ready() bool { return b.session.ready() && b.answers.IsConnected() }

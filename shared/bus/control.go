@@ -107,7 +107,7 @@ func (b *Bus) subscribeControl() (*Subscription, error) {
 		},
 		subject.Worker(b.id): func(m *nats.Msg) {
 			answer := hasItNot
-			if b.control.has(string(m.Data)) {
+			if b.busyWith(string(m.Data)) {
 				answer = hasIt
 			}
 			_ = m.Respond([]byte(answer)) // who asks asks again
@@ -139,6 +139,13 @@ func (c *credit) grant(consumed uint64) {
 		close(c.changed)
 		c.changed = make(chan struct{})
 	}
+}
+
+// taken gives how much the client has taken.
+func (c *credit) taken() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.consumed
 }
 
 // covers says whether upTo bytes are within the window.

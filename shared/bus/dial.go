@@ -16,8 +16,8 @@ import (
 // How the connection behaves.
 const (
 	reconnectWait = 250 * time.Millisecond // between two rounds over the servers
-	pingInterval  = 5 * time.Second        // a server that answers none of maxPings is gone, though its connection is open
-	maxPings      = 3
+	pingInterval  = 2 * time.Second        // a server that answers none of maxPings is gone, though its connection is open
+	maxPings      = 2
 
 	// syncQueue is how many messages may wait in a subscription that is read one by one: answers to one question, as topology asks them. The default
 	// of nats.go, 65536, takes half a megabyte for each question.
@@ -86,9 +86,13 @@ func options(cfg Config, more []nats.Option) (nats.Options, error) {
 
 func behaviour(cfg Config) []nats.Option {
 	log := cfg.Logger
+	interval := pingInterval
+	if cfg.InProcess != nil { // it stands still only together with this process
+		interval *= 5
+	}
 	opts := []nats.Option{
 		nats.Name(cfg.Name), nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait),
-		nats.PingInterval(pingInterval), nats.MaxPingsOutstanding(maxPings), nats.SyncQueueLen(syncQueue),
+		nats.PingInterval(interval), nats.MaxPingsOutstanding(maxPings), nats.SyncQueueLen(syncQueue),
 		nats.ErrorHandler(func(_ *nats.Conn, sub *nats.Subscription, err error) {
 			subj := ""
 			if sub != nil {

@@ -93,8 +93,8 @@ func (b *Bus) Fence(ctx context.Context, ingress string, q contract.FenceQuestio
 type Owner interface {
 	// Fence decides whether a delivery may run that another worker may have had.
 	Fence(q contract.FenceQuestion) contract.FenceAnswer
-	// Alive takes in that a worker has a request, and says whether somebody waits for it.
-	Alive(worker string, s contract.Sign) (wanted bool)
+	// Alive takes in that a worker has a request. It says whether somebody waits for it, and has all that was sent.
+	Alive(worker string, s contract.Sign) contract.Heard
 	// HandedBack takes in that a worker which stops gave a request back.
 	HandedBack(s contract.Sign)
 }
@@ -106,7 +106,7 @@ func (b *Bus) ServeOwner(ingress string, o Owner) (*Subscription, error) {
 		subject.Fence(ingress): func(m *nats.Msg) { b.answerFence(o, m) },
 		subject.Alive(ingress): func(m *nats.Msg) { b.takeSigns(m, o.Alive) },
 		subject.HandBack(ingress): func(m *nats.Msg) {
-			b.takeSigns(m, func(_ string, s contract.Sign) bool { o.HandedBack(s); return true })
+			b.takeSigns(m, func(_ string, s contract.Sign) (fine contract.Heard) { o.HandedBack(s); return fine })
 		},
 	} {
 		sub, err := b.nc.Subscribe(subj, handle)
@@ -136,23 +136,24 @@ func (b *Bus) answerFence(o Owner, m *nats.Msg) {
 	}
 }
 
-func (b *Bus) takeSigns(m *nats.Msg, take func(worker string, s contract.Sign) (wanted bool)) {
+func (b *Bus) takeSigns(m *nats.Msg, take func(worker string, s contract.Sign) contract.Heard) {
 	worker, signs, err := contract.Signs(m.Data)
 	if err != nil {
 		b.log.Warn("reading signs of life", slog.Any("error", err))
 		return
 	}
-	var unwanted []string
+	var answer []byte
 	for s, err := range signs {
 		if err != nil {
 			b.log.Warn("reading signs of life", slog.Any("error", err))
 			break
 		}
-		if !take(worker, s) {
-			unwanted = append(unwanted, s.RequestID)
+		if h := take(worker, s); !h.Fine() {
+			h.RequestID = s.RequestID
+			answer = contract.AppendHeard(answer, h)
 		}
 	}
 	if m.Reply != "" {
-		_ = m.Respond(contract.AppendIDs(nil, unwanted)) // it reports again
+		_ = m.Respond(answer) // it reports again
 	}
 }

@@ -31,6 +31,8 @@ const (
 // has them.
 type Reply struct {
 	bus      *Bus
+	ingress  string
+	rid      string
 	subj     string
 	recorder *recorder // nil for a request that an ingress owns
 	at       contract.Position
@@ -39,7 +41,8 @@ type Reply struct {
 	seq  uint64
 	buf  []byte // nil when there is nothing to keep
 	data int    // where the data of the last frame in buf begins; 0 when that is another frame, or none
-	done bool   // buf holds the end
+	done bool   // buf holds the end, or held it
+	kept kept
 
 	sent   uint64 // data bytes so far; the writer's own
 	credit *credit
@@ -48,8 +51,8 @@ type Reply struct {
 // OpenReply begins the answer to the request. There is one for a delivery; the caller must Close it.
 func (w *Work) OpenReply() *Reply {
 	r := &Reply{
-		bus: w.bus, subj: subject.Reply(w.Request.Ingress, w.Request.ID), at: contract.Position{Stage: w.Request.Slip.Here(), Delivery: w.Delivery},
-		credit: newCredit(),
+		bus: w.bus, ingress: w.Request.Ingress, rid: w.Request.ID, subj: subject.Reply(w.Request.Ingress, w.Request.ID),
+		at: w.position(), credit: newCredit(),
 	}
 	if w.Request.Background {
 		r.at, r.recorder = recordedAt, &recorder{work: w, tail: w.tail}
@@ -62,6 +65,9 @@ func (w *Work) OpenReply() *Reply {
 func (r *Reply) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if !r.done && r.kept.sent > 0 {
+		r.forget()
+	}
 	r.giveBack()
 }
 
@@ -185,8 +191,8 @@ func (r *Reply) flush() error {
 	var err error
 	if r.recorder != nil {
 		err = r.recorder.write(r.buf, r.done)
-	} else {
-		err = r.bus.answers.Publish(r.subj, r.buf)
+	} else if err = r.bus.answers.Publish(r.subj, r.buf); err == nil {
+		r.keep()
 	}
 	r.buf, r.data = r.buf[:0], 0
 	if err != nil {

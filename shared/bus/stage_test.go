@@ -348,7 +348,7 @@ func TestHandedBackByStoppingWorkers(t *testing.T) {
 // unwilling is an ingress that awaits nothing.
 type unwilling struct{ bustest.Owner }
 
-func (unwilling) Alive(string, contract.Sign) bool { return false }
+func (unwilling) Alive(string, contract.Sign) contract.Heard { return contract.Heard{Unwanted: true} }
 
 // loseOne takes a message of a stage as a worker that dies with it.
 func loseOne(t *testing.T, server bus.InProcess, consumer string) {

@@ -471,7 +471,7 @@ func (b *Bus) hasWork(ctx context.Context, worker, rid string) bool {
 // askWorker is hasWork; absent says that the worker is gone.
 func (b *Bus) askWorker(ctx context.Context, worker, rid string) (has, absent bool) {
 	if worker == b.id {
-		return b.control.has(rid), false
+		return b.busyWith(rid), false
 	}
 	ctx, cancel := context.WithTimeout(ctx, topology.AckWait)
 	defer cancel()
@@ -482,6 +482,9 @@ func (b *Bus) askWorker(ctx context.Context, worker, rid string) (has, absent bo
 	}
 	return string(answer) == hasIt, false
 }
+
+// busyWith says whether a request is worked on here, or was and its answer may have to be sent again.
+func (b *Bus) busyWith(rid string) bool { return b.control.has(rid) || b.unheard.has(rid) }
 
 func (c *Consumer) track(w *Work) {
 	c.mu.Lock()

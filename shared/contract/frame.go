@@ -21,7 +21,7 @@ const (
 type Frame struct {
 	Kind FrameKind
 	Position
-	Seq     uint64 // 0, 1, 2, ... per position; a gap is an error, never a silent hole
+	Seq     uint64 // 0, 1, 2, ... per position; a gap is mended or an error, never a silent hole
 	Payload []byte
 }
 

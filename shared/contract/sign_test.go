@@ -29,6 +29,8 @@ func TestSignsSurviveTheWay(t *testing.T) {
 		{Position: at(1), RequestID: "a"},
 		{Position: contract.Position{Stage: contract.StageSession}, RequestID: "waits"},
 		{Position: at(1 << 60), RequestID: ""},
+		{Position: at(2), RequestID: "streams", Sent: 300},
+		{Position: at(2), RequestID: "streams much", Sent: 1 << 60},
 	}
 	worker, got, err := signs(contract.AppendSigns(nil, "w", sent...))
 	require.NoError(t, err)
@@ -45,13 +47,25 @@ func TestSignsSurviveTheWay(t *testing.T) {
 		require.Equal(t, sent[0], s)
 		break
 	}
-	for _, ids := range [][]string{nil, {"a"}, {"a", "b"}} {
-		require.Equal(t, ids, contract.IDs(contract.AppendIDs(nil, ids)))
+	for _, heard := range [][]contract.Heard{nil, {{RequestID: "a", Unwanted: true}}, {{RequestID: "a", Lacks: true}, {RequestID: "", Lacks: true, From: 1 << 40}, {RequestID: "b", Unwanted: true}}} {
+		require.Equal(t, heard, contract.ParseHeard(contract.AppendHeard(nil, heard...)))
 	}
 }
 
+func FuzzHeard(f *testing.F) {
+	whole := contract.AppendHeard(nil, contract.Heard{RequestID: "r1", Unwanted: true}, contract.Heard{RequestID: "r2", Lacks: true, From: 300})
+	for i := range whole {
+		f.Add(whole[:i])
+	}
+	f.Add(append(bytes.Clone(whole), 'x'))
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		list := contract.ParseHeard(msg)
+		require.Equal(t, list, contract.ParseHeard(contract.AppendHeard(nil, list...)))
+	})
+}
+
 func FuzzSigns(f *testing.F) {
-	whole := contract.AppendSigns(nil, "worker", contract.Sign{Position: at(3), RequestID: "r1"}, contract.Sign{Position: at(0), RequestID: "r2"})
+	whole := contract.AppendSigns(nil, "worker", contract.Sign{Position: at(3), RequestID: "r1"}, contract.Sign{Position: at(0), RequestID: "r2", Sent: 200})
 	for i := range whole {
 		f.Add(whole[:i])
 	}

@@ -39,7 +39,19 @@ func Connect(tb testing.TB, server bus.InProcess) *bus.Bus {
 		require.NoError(tb, err, WeatherEnv)
 		server = faultbus.Before(tb, server, seed, faultbus.Weather()...)
 	}
-	b, err := bus.Connect(tb.Context(), bus.Config{InProcess: server, Name: tb.Name(), Logger: slog.New(slog.DiscardHandler)})
+	return connect(tb, bus.Config{InProcess: server})
+}
+
+// Dial is Connect to a server that listens on an address, as services do that run apart from it.
+func Dial(tb testing.TB, url string) *bus.Bus {
+	tb.Helper()
+	return connect(tb, bus.Config{URL: url})
+}
+
+func connect(tb testing.TB, cfg bus.Config) *bus.Bus {
+	tb.Helper()
+	cfg.Name, cfg.Logger = tb.Name(), slog.New(slog.DiscardHandler)
+	b, err := bus.Connect(tb.Context(), cfg)
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, b.Close(context.WithoutCancel(tb.Context()))) })
 	return b
@@ -61,6 +73,22 @@ func LimitWork(tb testing.TB, server bus.InProcess, maxBytes int64) {
 	cfg.MaxBytes = maxBytes
 	_, err = js.UpdateStream(ctx, cfg)
 	require.NoError(tb, err)
+}
+
+// AwaitDeliveries waits until a consumer of the stream of requests of a server has delivered so often, whatever to whom.
+func AwaitDeliveries(tb testing.TB, url, consumer string, n uint64) {
+	tb.Helper()
+	nc, err := nats.Connect(url)
+	require.NoError(tb, err)
+	defer nc.Close()
+	js, err := jetstream.New(nc)
+	require.NoError(tb, err)
+	c, err := js.Consumer(tb.Context(), subject.WorkStream, consumer)
+	require.NoError(tb, err)
+	await.True(tb, func() bool {
+		info, err := c.Info(tb.Context())
+		return err == nil && info.Delivered.Consumer >= n
+	}, consumer, "has delivered", n, "times")
 }
 
 // Owner is an ingress for tests that let every request be worked on. The zero value lets redeliveries run.
@@ -119,9 +147,9 @@ func (o Owner) Fence(q contract.FenceQuestion) contract.FenceAnswer {
 }
 
 // Alive implements bus.Owner.
-func (o Owner) Alive(_ string, s contract.Sign) bool {
+func (o Owner) Alive(_ string, s contract.Sign) (fine contract.Heard) {
 	if o.Signs != nil {
 		o.Signs <- s
 	}
-	return true
+	return fine
 }

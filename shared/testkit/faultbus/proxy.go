@@ -42,10 +42,10 @@ type Proxy struct {
 	listener net.Listener // nil for one that is in the process
 	dial     func() (net.Conn, error)
 	report   func(format string, args ...any)
-	rules    []Rule
 	running  sync.WaitGroup
 
 	mu       sync.Mutex
+	rules    []Rule
 	dice     *rand.Rand
 	conns    map[net.Conn]struct{}
 	closed   bool
@@ -266,14 +266,21 @@ func (p *Proxy) forget(conns ...net.Conn) {
 // overtakers is the most messages that overtake one.
 const overtakers = 4
 
+// Follow makes other rules count from now on.
+func (p *Proxy) Follow(rules ...Rule) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.rules = rules
+}
+
 // decide throws the dice for a message.
 func (p *Proxy) decide(subject string) fate {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	for _, r := range p.rules {
 		if !matches(r.Subject, subject) {
 			continue
 		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
 		x := p.dice.Float64()
 		within := func(share float64) bool {
 			x -= share

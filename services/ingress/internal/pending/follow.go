@@ -64,7 +64,7 @@ func (t *Table) follow(ctx context.Context, r *Request) error {
 			silent = 0
 		}
 		if piece.State == bus.RecordingRunning || piece.State == bus.RecordingAnswering {
-			r.alive("", recordedAt)
+			r.alive("", contract.Sign{Position: recordedAt})
 		}
 		size, err := look(piece.Frames)
 		if err == nil {

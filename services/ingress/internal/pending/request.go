@@ -26,6 +26,7 @@ type Request struct {
 	client   Client
 	begun    time.Time
 	follower *follower // nil for an answer that a worker sends
+	repairs  bool      // the worker sends again what is missing
 
 	mu      sync.Mutex
 	changed sync.Cond // on mu: something is there for Head or Next
@@ -36,6 +37,7 @@ type Request struct {
 	back    bool                   // it has given the request back
 	asked   contract.FenceQuestion // that was answered with this position
 	next    uint64                 // sequence number of the next frame of this position
+	gap     bool                   // a later one has come
 	head    []byte                 // nil until the answer is committed
 	queue   [][]byte
 	queued  int
@@ -55,6 +57,7 @@ type Request struct {
 	startBy   time.Time // when a request that nobody takes is given up
 	lastHeard time.Time
 	lastMoved time.Time
+	gapSince  time.Time // when the sweep found the gap; zero = it has not
 	due       time.Time // the next ping before the commit; zero = never
 }
 
@@ -184,10 +187,14 @@ func (r *Request) accept(f contract.Frame) error {
 	switch {
 	case f.Seq < r.next:
 		return nil // a duplicate
+	case f.Seq > r.next && r.repairs:
+		r.gap = true
+		return nil // it comes again, behind those that are missing
 	case f.Seq > r.next:
 		return ErrGap
 	}
 	r.next++
+	r.gap, r.gapSince = false, time.Time{}
 	switch {
 	case f.Kind == contract.FrameHead && r.head == nil:
 		r.head = f.Payload
@@ -225,6 +232,7 @@ func (r *Request) moveTo(at contract.Position) {
 		r.ran = append(r.ran, at.Delivery)
 	}
 	r.at, r.next, r.worker, r.back, r.asked = at, 0, "", false, contract.FenceQuestion{}
+	r.gap, r.gapSince = false, time.Time{}
 }
 
 // handedBack takes in that the worker of a position has given the request back because it stops: it waits for a worker again, and nothing was lost
@@ -245,26 +253,32 @@ func (r *Request) handedBack(at contract.Position) {
 	r.back, r.heard, r.handedOn = true, false, true
 }
 
-// alive takes in that a worker has the request, and says whether it is awaited.
-func (r *Request) alive(worker string, at contract.Position) (wanted bool) {
+// alive takes in that a worker has the request. It says whether that is awaited, and whether frames of its answer are missing.
+func (r *Request) alive(worker string, s contract.Sign) (h contract.Heard) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.err != nil || r.ended {
-		return r.ended
+		h.Unwanted = !r.ended
+		return h
 	}
+	at := s.Position
 	if at != r.at {
 		if r.head != nil || at.Compare(r.at) < 0 {
-			return at.Stage != r.at.Stage || r.worker == "" || r.worker == worker // another one has taken its place
+			h.Unwanted = at.Stage == r.at.Stage && r.worker != "" && r.worker != worker // another one has taken its place
+			return h
 		}
 		r.moveTo(at)
 	}
 	if at.Delivery == 0 {
 		r.heard, r.handedOn = false, true
-		return true
+		return h
 	}
 	r.worker, r.heard, r.working = worker, true, r.head != nil
 	r.changed.Signal()
-	return true
+	if s.Sent > r.next {
+		h.Lacks, h.From = true, r.next
+	}
+	return h
 }
 
 // fence decides whether a delivery may run that another worker may have had (delivery rule 3). An error means that the request has just failed
@@ -376,6 +390,9 @@ func (r *Request) sweep(now time.Time, limits Limits) error {
 	if r.heard {
 		r.heard, r.taken, r.lastHeard = false, true, now
 	}
+	if r.gap && r.gapSince.IsZero() {
+		r.gapSince = now
+	}
 	if err := r.overdue(now, limits); err != nil {
 		r.failLocked(err)
 		return err
@@ -401,6 +418,8 @@ func (r *Request) overdue(now time.Time, limits Limits) error {
 	switch {
 	case r.follower == nil && limits.Total > 0 && r.head == nil && now.Sub(r.begun) > limits.Total+limits.Grace:
 		return ErrDeadline
+	case r.gap && now.Sub(r.gapSince) > limits.Repair:
+		return ErrGap
 	case !r.taken:
 		if now.After(r.startBy) {
 			return ErrNotTaken

@@ -27,6 +27,7 @@ type Limits struct {
 	Lease     time.Duration // after which a message comes back whose worker is not heard of
 	Silence   time.Duration // how long a worker may be silent
 	Heartbeat time.Duration // how long a stream may be silent before its client gets a sign of life
+	Repair    time.Duration // how long frames may be missing that their worker can send again; 0 = it can't
 }
 
 const (
@@ -71,7 +72,7 @@ func (t *Table) Add(rid string, client Client, startBy time.Time) *Request {
 
 func (t *Table) add(rid string, client Client, startBy time.Time, f *follower) *Request {
 	r := newRequest(rid, client, startBy.Add(t.limits.Grace), time.Now())
-	r.follower = f
+	r.follower, r.repairs = f, f == nil && t.limits.Repair > 0
 	s := t.shard(rid)
 	s.mu.Lock()
 	s.requests[rid] = r
@@ -133,9 +134,11 @@ func (t *Table) Fence(q contract.FenceQuestion) contract.FenceAnswer {
 }
 
 // Alive implements bus.Owner.
-func (t *Table) Alive(worker string, s contract.Sign) (wanted bool) {
-	r := t.find(s.RequestID)
-	return r != nil && r.alive(worker, s.Position)
+func (t *Table) Alive(worker string, s contract.Sign) contract.Heard {
+	if r := t.find(s.RequestID); r != nil {
+		return r.alive(worker, s)
+	}
+	return contract.Heard{Unwanted: true}
 }
 
 // HandedBack implements bus.Owner.

@@ -56,8 +56,12 @@ type bench struct {
 	failures atomic.Int64
 }
 
-func setup() *bench {
+func setup(change ...func(*pending.Limits)) *bench {
 	b := &bench{client: &client{}, cancels: &cancels{}}
+	limits := limits
+	for _, c := range change {
+		c(&limits)
+	}
 	b.table = pending.NewTable(limits, b.cancels, slog.New(slog.DiscardHandler), func(error) { b.failures.Add(1) })
 	b.request = b.table.Add("r", b.client, time.Now().Add(limits.Queue))
 	return b
@@ -288,11 +292,11 @@ func TestFenceExcludesOlder(t *testing.T) {
 	third := question(2) // the server has forgotten the delivery before, so that its count says nothing
 	third.Worker = "third"
 	require.Equal(t, wait(""), b.table.Fence(third))
-	require.True(t, b.table.Alive("second", busy(contract.StageEnriched, 2)))
+	require.True(t, b.table.Alive("second", busy(contract.StageEnriched, 2)).Fine())
 	require.Equal(t, wait("second"), b.table.Fence(third))
 	require.Equal(t, mayRun(3, 1, 2), b.table.Fence(without(third, "second")))
-	require.True(t, b.table.Alive("third", busy(contract.StageEnriched, 3)))
-	require.False(t, b.table.Alive(first, working()))
+	require.True(t, b.table.Alive("third", busy(contract.StageEnriched, 3)).Fine())
+	require.True(t, b.table.Alive(first, working()).Unwanted)
 	require.Equal(t, wait("third"), b.table.Fence(without(question(2), first)))
 
 	b.take(head(2), head(3), data(2, 1, "old"), data(3, 1, "new"), end(3, 2))
@@ -309,7 +313,7 @@ func TestHandedBackIsNotLost(t *testing.T) {
 	for n := uint64(1); n < 9; n++ {
 		b.take(back(busy(contract.StageEnriched, n)))
 		require.Equal(t, mayRun(n+1), b.table.Fence(question(n+1)))
-		require.True(t, b.table.Alive(first, busy(contract.StageEnriched, n+1)))
+		require.True(t, b.table.Alive(first, busy(contract.StageEnriched, n+1)).Fine())
 	}
 	require.Equal(t, mayRun(10, 9), b.table.Fence(without(question(10), first)))
 	b.take(back(busy(contract.StageEnriched, 9)), back(busy(contract.StageEnriched, 10)))
@@ -325,13 +329,93 @@ func TestHandedBackIsNotLost(t *testing.T) {
 func TestSignsOfUnwantedRequests(t *testing.T) {
 	t.Parallel()
 	b := setup()
-	require.False(t, b.table.Alive(first, contract.Sign{Position: at(1), RequestID: "unknown"}))
-	require.True(t, b.table.Alive(first, working()))
+	require.True(t, b.table.Alive(first, contract.Sign{Position: at(1), RequestID: "unknown"}).Unwanted)
+	require.True(t, b.table.Alive(first, working()).Fine())
 	b.take(head(1), end(1, 1))
-	require.True(t, b.table.Alive(first, working()))
+	require.True(t, b.table.Alive(first, working()).Fine())
 	other := b.table.Add("other", b.client, time.Now())
 	b.table.Fail(other, pending.ErrGone)
-	require.False(t, b.table.Alive(first, contract.Sign{Position: at(1), RequestID: "other"}))
+	require.True(t, b.table.Alive(first, contract.Sign{Position: at(1), RequestID: "other"}).Unwanted)
+}
+
+// frames of an answer that were lost come again when the ingress hears of their worker, whichever they are, and nothing is missing then.
+func TestMissingFramesComeAgain(t *testing.T) {
+	t.Parallel()
+	answer := [][]byte{head(1), data(1, 1, "a"), data(1, 2, "b"), end(1, 3)}
+	for mask := range 1 << len(answer) { // what is lost
+		b := setup(func(l *pending.Limits) { l.Repair = l.Silence })
+		arrived, broken := uint64(0), false
+		for i, frame := range answer {
+			if mask&(1<<i) != 0 {
+				broken = true
+				continue
+			}
+			b.take(frame)
+			if !broken {
+				arrived++
+			}
+		}
+		sign := working()
+		sign.Sent = uint64(len(answer))
+		if arrived == sign.Sent {
+			require.True(t, b.table.Alive(first, sign).Fine())
+		} else {
+			require.Equal(t, contract.Heard{Lacks: true, From: arrived}, b.table.Alive(first, sign))
+			require.Equal(t, contract.Heard{Lacks: true, From: arrived}, b.table.Alive(first, sign), "until it has come")
+			b.take(bytes.Join(answer[arrived:], nil))
+		}
+		got, err := read(b.request)
+		require.NoError(t, err)
+		require.Equal(t, "ab", got)
+		require.Zero(t, b.failures.Load())
+		require.True(t, b.table.Alive(first, sign).Fine())
+	}
+}
+
+// of what has come only a part may have been sent by now; and who has taken the place of another worker gets nothing from that one.
+func TestWhoHasAllIsSentNothing(t *testing.T) {
+	t.Parallel()
+	b := setup(func(l *pending.Limits) { l.Repair = l.Silence })
+	b.take(head(1), data(1, 1, "a"))
+	sign := working()
+	sign.Sent = 1
+	require.True(t, b.table.Alive(first, sign).Fine())
+	b = setup(func(l *pending.Limits) { l.Repair = l.Silence })
+	b.take(working())
+	require.Equal(t, mayRun(2, 1), b.table.Fence(without(question(2), first)))
+	b.take(head(2))
+	require.False(t, b.table.Alive(first, sign).Lacks)
+}
+
+// frames that don't come again end the answer; those that come in time don't, however often some are missing.
+func TestMissingFramesAreAwaitedForAWhile(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := setup(func(l *pending.Limits) { l.Repair = l.Silence })
+		b.run(t)
+		for n := range uint64(3) {
+			<-time.After(limits.Silence - time.Second)
+			b.take(data(1, 2*n+1, "late"))
+			<-time.After(limits.Silence - time.Second)
+			b.take(working())
+			if n == 0 {
+				b.take(head(1))
+			} else {
+				b.take(data(1, 2*n, "x"))
+			}
+			b.take(data(1, 2*n+1, "y"))
+			require.Zero(t, b.failures.Load())
+		}
+		b.take(data(1, 9, "z"))
+		for range 3 {
+			<-time.After(limits.Silence / 3)
+			b.take(working()) // it lives, but has nothing to send
+		}
+		<-time.After(time.Second)
+		_, err := read(b.request)
+		require.ErrorIs(t, err, pending.ErrGap)
+		require.Equal(t, 1, b.cancels.count())
+	})
 }
 
 // run sweeps the table of b inside a synctest bubble.
