@@ -35,7 +35,7 @@ test: ## vet and test every module with the race detector
 	go vet work
 	go test -race -timeout $(TEST_TIMEOUT) $$(go list work | grep -vxF $(BROWSER_TESTS:%=-e %))
 	go test -race -timeout $(TEST_TIMEOUT) -p 1 $(BROWSER_TESTS)
-	@$(MAKE) --no-print-directory manifests
+	@$(MAKE) --no-print-directory manifests packaging
 	@go test -count 1 hydrallm/shared/testkit/archtest hydrallm/services/hydrallm/internal/doctest # read files of every module, which Go's test cache does not see
 
 .PHONY: manifests
@@ -49,8 +49,22 @@ build: ## build bin/hydrallm and one binary per service
 		$(foreach b,$(BINARIES),./services/$(b)/cmd/$(b))
 
 .PHONY: release
-release: ## archives of all binaries for Linux, bills of materials and checksums, in dist/VERSION
-	@deploy/release.sh "$(VERSION)" dist/$(VERSION) $(PLATFORMS)
+release: ## archives, images, packages for Debian and npm, a chart, bills of materials and checksums, in dist/VERSION (PLATFORMS="linux/amd64")
+	@GOWORK=off go -C deploy/tools/release run . $(if $(RELEASE_URL),-url "$(RELEASE_URL)") "$(VERSION)" "$(CURDIR)/dist/$(VERSION)" $(PLATFORMS)
+
+.PHONY: reproducible
+reproducible: ## make a release twice, in two directories with nothing of the first build, and compare (PLATFORMS="linux/amd64")
+	@deploy/reproducible.sh $(PLATFORMS)
+
+.PHONY: packaging
+packaging: ## the tests of what makes a release; needs the module proxy once
+	@cd deploy/tools/release && if GOWORK=off go mod download >/dev/null 2>&1; then GOWORK=off go test ./...; \
+		else echo "packaging: the modules of the release can't be had, skipped"; fi
+
+.PHONY: installs
+installs: ## go each way to install in a clean container up to the first answer, and print how long it took (HYDRALLM_DIST=dist/VERSION of the version dev)
+	@deploy/baseimages/images.sh
+	go test -tags e2e -count 1 -v -timeout 2h ./services/hydrallm/e2e/install
 
 .PHONY: check
 check: tidy fmt vet lint race alone vuln ## everything that must hold before a change lands

@@ -56,9 +56,10 @@ type manifests struct {
 	configs    []corev1.ConfigMap
 	namespaces []corev1.Namespace
 	scaled     []scaledObject
+	ingresses  []networkingv1.Ingress
 }
 
-// build runs kustomize and reads every object strictly: a member that the type does not have is an error.
+// build runs kustomize.
 func build(t *testing.T, dir string) manifests {
 	t.Helper()
 	path, err := filepath.Abs("../" + dir)
@@ -69,31 +70,41 @@ func build(t *testing.T, dir string) manifests {
 	for _, r := range all.Resources() {
 		text, err := r.AsYAML()
 		require.NoError(t, err)
-		name := r.GetKind() + " " + r.GetName()
-		switch r.GetApiVersion() + " " + r.GetKind() {
-		case "apps/v1 Deployment":
-			d := read[appsv1.Deployment](t, name, text)
-			m.workloads = append(m.workloads, workload{d.Name, d.Spec.Replicas, d.Spec.Selector, d.Spec.Template})
-		case "apps/v1 StatefulSet":
-			s := read[appsv1.StatefulSet](t, name, text)
-			m.workloads = append(m.workloads, workload{s.Name, s.Spec.Replicas, s.Spec.Selector, s.Spec.Template})
-		case "policy/v1 PodDisruptionBudget":
-			m.budgets = append(m.budgets, read[policyv1.PodDisruptionBudget](t, name, text))
-		case "networking.k8s.io/v1 NetworkPolicy":
-			m.policies = append(m.policies, read[networkingv1.NetworkPolicy](t, name, text))
-		case "v1 Service":
-			m.services = append(m.services, read[corev1.Service](t, name, text))
-		case "v1 ConfigMap":
-			m.configs = append(m.configs, read[corev1.ConfigMap](t, name, text))
-		case "v1 Namespace":
-			m.namespaces = append(m.namespaces, read[corev1.Namespace](t, name, text))
-		case "keda.sh/v1alpha1 ScaledObject":
-			m.scaled = append(m.scaled, read[scaledObject](t, name, text))
-		default:
-			t.Fatalf("%s %s is not known here", r.GetApiVersion(), name)
-		}
+		m.add(t, text)
 	}
 	return m
+}
+
+// add reads an object strictly: a member that the type does not have is an error.
+func (m *manifests) add(t *testing.T, text []byte) {
+	t.Helper()
+	var object metav1.PartialObjectMetadata
+	require.NoError(t, yaml.Unmarshal(text, &object), string(text))
+	name := object.Kind + " " + object.Name
+	switch object.APIVersion + " " + object.Kind {
+	case "apps/v1 Deployment":
+		d := read[appsv1.Deployment](t, name, text)
+		m.workloads = append(m.workloads, workload{d.Name, d.Spec.Replicas, d.Spec.Selector, d.Spec.Template})
+	case "apps/v1 StatefulSet":
+		s := read[appsv1.StatefulSet](t, name, text)
+		m.workloads = append(m.workloads, workload{s.Name, s.Spec.Replicas, s.Spec.Selector, s.Spec.Template})
+	case "policy/v1 PodDisruptionBudget":
+		m.budgets = append(m.budgets, read[policyv1.PodDisruptionBudget](t, name, text))
+	case "networking.k8s.io/v1 NetworkPolicy":
+		m.policies = append(m.policies, read[networkingv1.NetworkPolicy](t, name, text))
+	case "networking.k8s.io/v1 Ingress":
+		m.ingresses = append(m.ingresses, read[networkingv1.Ingress](t, name, text))
+	case "v1 Service":
+		m.services = append(m.services, read[corev1.Service](t, name, text))
+	case "v1 ConfigMap":
+		m.configs = append(m.configs, read[corev1.ConfigMap](t, name, text))
+	case "v1 Namespace":
+		m.namespaces = append(m.namespaces, read[corev1.Namespace](t, name, text))
+	case "keda.sh/v1alpha1 ScaledObject":
+		m.scaled = append(m.scaled, read[scaledObject](t, name, text))
+	default:
+		t.Fatalf("%s %s is not known here", object.APIVersion, name)
+	}
 }
 
 func read[T any](t *testing.T, name string, text []byte) (v T) {
@@ -124,8 +135,13 @@ func (w workload) has(port intstr.IntOrString) bool {
 
 var gateway = []string{"analyzer", "dispatcher", "enricher", "ingress", "session-writer"}
 
-// kustomizations are what can be applied.
-func kustomizations() []string { return []string{"base", "overlays/production"} }
+// clusters are the manifests of five services, as kustomize and Helm make them.
+func clusters(t *testing.T) map[string]manifests {
+	t.Helper()
+	return map[string]manifests{
+		"base": build(t, "base"), "overlays/production": build(t, "overlays/production"), "chart": render(t, ""),
+	}
+}
 
 // R-864: what is built are objects of Kubernetes; each workload is there, runs without rights, in more than one copy, is probed at ports and paths that exist, and may be
 // disrupted one by one.
@@ -133,49 +149,66 @@ func TestWorkloads(t *testing.T) {
 	t.Parallel()
 	health, err := os.ReadFile(root + "shared/telemetry/health.go")
 	require.NoError(t, err)
-	for _, dir := range kustomizations() {
-		m := build(t, dir)
+	for _, m := range clusters(t) {
 		var names []string
 		for _, w := range m.workloads {
 			names = append(names, w.name)
 			require.Equal(t, []workload{w}, m.selected(t, w.selector), w.name)
 			require.Len(t, w.pod.Spec.Containers, 1)
-			c := w.pod.Spec.Containers[0]
 			if w.replicas != nil {
 				require.GreaterOrEqual(t, *w.replicas, int32(2), w.name)
 			}
-			pod := w.pod.Spec.SecurityContext
-			require.True(t, *pod.RunAsNonRoot && *pod.RunAsUser > 0 && pod.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault, w.name)
-			require.False(t, *w.pod.Spec.AutomountServiceAccountToken, w.name)
-			require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem && !*c.SecurityContext.AllowPrivilegeEscalation, w.name)
-			require.Equal(t, &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}, c.SecurityContext.Capabilities, w.name)
-			require.NotZero(t, c.Resources.Requests.Cpu().MilliValue(), w.name)
-			require.Positive(t, c.Resources.Limits.Memory().Cmp(*c.Resources.Requests.Memory()), w.name)
-			for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
-				require.True(t, w.has(probe.HTTPGet.Port), "%s: %v", w.name, probe.HTTPGet.Port)
-				if slices.Contains(gateway, w.name) {
-					require.Contains(t, string(health), probe.HTTPGet.Path+`"`, "an endpoint that exists")
-				}
-			}
-			require.NotEqual(t, c.ReadinessProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, "%s: who waits for another one is not dead", w.name)
-			budgets := slices.DeleteFunc(slices.Clone(m.budgets), func(b policyv1.PodDisruptionBudget) bool {
-				return len(m.selected(t, b.Spec.Selector)) != 1 || m.selected(t, b.Spec.Selector)[0].name != w.name
-			})
-			require.Len(t, budgets, 1, w.name)
-			require.Equal(t, 1, budgets[0].Spec.MaxUnavailable.IntValue(), w.name)
-			for _, mount := range c.VolumeMounts {
-				require.True(t, slices.ContainsFunc(w.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) || mount.Name == "data", "%s: %s", w.name, mount.Name)
-			}
+			w.confined(t, string(health))
+			m.complete(t, w)
 		}
 		slices.Sort(names)
 		require.Equal(t, []string{"analyzer", "dispatcher", "enricher", "ingress", "nats", "session-writer"}, names)
 		require.Len(t, m.budgets, len(m.workloads))
-		for _, s := range m.services {
-			found := m.selected(t, &metav1.LabelSelector{MatchLabels: s.Spec.Selector})
-			require.Len(t, found, 1, s.Name)
-			for _, p := range s.Spec.Ports {
-				require.True(t, found[0].has(p.TargetPort), "%s: %s", s.Name, p.Name)
-			}
+		m.served(t)
+	}
+}
+
+// confined checks that the pods of a workload can do no more than serve, and are probed at ports and paths that exist.
+func (w workload) confined(t *testing.T, health string) {
+	t.Helper()
+	c := w.pod.Spec.Containers[0]
+	pod := w.pod.Spec.SecurityContext
+	require.True(t, *pod.RunAsNonRoot && *pod.RunAsUser > 0 && pod.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault, w.name)
+	require.False(t, *w.pod.Spec.AutomountServiceAccountToken, w.name)
+	require.True(t, *c.SecurityContext.ReadOnlyRootFilesystem && !*c.SecurityContext.AllowPrivilegeEscalation, w.name)
+	require.Equal(t, &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}, c.SecurityContext.Capabilities, w.name)
+	require.NotZero(t, c.Resources.Requests.Cpu().MilliValue(), w.name)
+	require.Positive(t, c.Resources.Limits.Memory().Cmp(*c.Resources.Requests.Memory()), w.name)
+	for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+		require.True(t, w.has(probe.HTTPGet.Port), "%s: %v", w.name, probe.HTTPGet.Port)
+		if w.name != "nats" {
+			require.Contains(t, health, probe.HTTPGet.Path+`"`, "an endpoint that exists")
+		}
+	}
+	require.NotEqual(t, c.ReadinessProbe.HTTPGet.Path, c.LivenessProbe.HTTPGet.Path, "%s: who waits for another one is not dead", w.name)
+}
+
+// complete checks that a workload has one budget and the volumes that it mounts.
+func (m manifests) complete(t *testing.T, w workload) {
+	t.Helper()
+	budgets := slices.DeleteFunc(slices.Clone(m.budgets), func(b policyv1.PodDisruptionBudget) bool {
+		return len(m.selected(t, b.Spec.Selector)) != 1 || m.selected(t, b.Spec.Selector)[0].name != w.name
+	})
+	require.Len(t, budgets, 1, w.name)
+	require.Equal(t, 1, budgets[0].Spec.MaxUnavailable.IntValue(), w.name)
+	for _, mount := range w.pod.Spec.Containers[0].VolumeMounts {
+		require.True(t, slices.ContainsFunc(w.pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name }) || mount.Name == "data", "%s: %s", w.name, mount.Name)
+	}
+}
+
+// served checks that services lead to ports that exist.
+func (m manifests) served(t *testing.T) {
+	t.Helper()
+	for _, s := range m.services {
+		found := m.selected(t, &metav1.LabelSelector{MatchLabels: s.Spec.Selector})
+		require.Len(t, found, 1, s.Name)
+		for _, p := range s.Spec.Ports {
+			require.True(t, found[0].has(p.TargetPort), "%s: %s", s.Name, p.Name)
 		}
 	}
 }
@@ -201,37 +234,42 @@ func TestImagesAreOfOneVersion(t *testing.T) {
 // R-864: nobody may talk to anybody but as the policies say, which speak of pods and ports that exist.
 func TestPolicies(t *testing.T) {
 	t.Parallel()
-	for _, dir := range kustomizations() {
-		m := build(t, dir)
-		denied := false
-		for _, p := range m.policies {
-			found := m.selected(t, &p.Spec.PodSelector)
-			require.NotEmpty(t, found, p.Name)
-			if len(p.Spec.Ingress)+len(p.Spec.Egress) == 0 {
-				require.Len(t, found, len(m.workloads))
-				require.Len(t, p.Spec.PolicyTypes, 2)
-				denied = true
-			}
-			for _, rule := range p.Spec.Ingress {
-				m.peers(t, p.Name, rule.From)
-				for _, port := range rule.Ports {
-					for _, w := range found {
-						require.True(t, w.has(*port.Port), "%s: %s has no port %v", p.Name, w.name, port.Port)
-					}
-				}
-			}
-			for _, rule := range p.Spec.Egress {
-				targets := m.peers(t, p.Name, rule.To)
-				for _, port := range rule.Ports {
-					for _, w := range targets {
-						require.True(t, w.has(*port.Port), "%s: %s has no port %v", p.Name, w.name, port.Port)
-					}
-					require.True(t, len(targets) > 0 || port.Port.Type == intstr.Int, "%s: outside of these pods a port is a number", p.Name)
+	for _, m := range clusters(t) {
+		m.restricted(t)
+	}
+}
+
+// restricted checks the policies.
+func (m manifests) restricted(t *testing.T) {
+	t.Helper()
+	denied := false
+	for _, p := range m.policies {
+		found := m.selected(t, &p.Spec.PodSelector)
+		require.NotEmpty(t, found, p.Name)
+		if len(p.Spec.Ingress)+len(p.Spec.Egress) == 0 {
+			require.Len(t, found, len(m.workloads))
+			require.Len(t, p.Spec.PolicyTypes, 2)
+			denied = true
+		}
+		for _, rule := range p.Spec.Ingress {
+			m.peers(t, p.Name, rule.From)
+			for _, port := range rule.Ports {
+				for _, w := range found {
+					require.True(t, w.has(*port.Port), "%s: %s has no port %v", p.Name, w.name, port.Port)
 				}
 			}
 		}
-		require.True(t, denied, "nobody may do anything that is not said")
+		for _, rule := range p.Spec.Egress {
+			targets := m.peers(t, p.Name, rule.To)
+			for _, port := range rule.Ports {
+				for _, w := range targets {
+					require.True(t, w.has(*port.Port), "%s: %s has no port %v", p.Name, w.name, port.Port)
+				}
+				require.True(t, len(targets) > 0 || port.Port.Type == intstr.Int, "%s: outside of these pods a port is a number", p.Name)
+			}
+		}
 	}
+	require.True(t, denied, "nobody may do anything that is not said")
 }
 
 // peers gives the workloads that a rule names by their pods.
@@ -252,9 +290,8 @@ func TestConfigurationFits(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile(root + "docs/clusters.md")
 	require.NoError(t, err)
-	for _, dir := range kustomizations() {
-		m := build(t, dir)
-		i := slices.IndexFunc(m.configs, func(c corev1.ConfigMap) bool { return strings.HasPrefix(c.Name, "hydrallm-config-") })
+	for _, m := range clusters(t) {
+		i := slices.IndexFunc(m.configs, func(c corev1.ConfigMap) bool { return strings.HasPrefix(c.Name, "hydrallm-config") })
 		require.GreaterOrEqual(t, i, 0)
 		text := m.configs[i].Data["config.yaml"]
 		var config struct {

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the end-to-end tests: real clients, which npm and pip install once, the web interface before axe, workers that are killed under
-# load, and the compose set on the Docker engine of this machine. What is not there
+# load, the compose set on the Docker engine of this machine, and each way to install that builds nothing. What is not there
 # is skipped, or fails when HYDRALLM_REQUIRE_SERVICES=1.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
@@ -21,4 +21,5 @@ started=$SECONDS
 deploy/baseimages/images.sh
 echo "e2e: base images ready after $((SECONDS - started)) s"
 go test -tags e2e -count 1 -v -timeout 60m -run '^TestCompose$' ./services/hydrallm/e2e
+go test -tags e2e -count 1 -v -timeout 30m -short ./services/hydrallm/e2e/install
 echo "e2e: done after $((SECONDS - started)) s"

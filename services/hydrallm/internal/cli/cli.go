@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -63,16 +62,6 @@ func (a *App) Run(args []string) int {
 		return 1
 	}
 	return 0
-}
-
-type healthcheckCmd struct {
-	Port int    `arg:"" help:"Port of the server."`
-	Path string `arg:"" optional:"" default:"/readyz" help:"Path that has to answer 200 (${default})."`
-}
-
-// Run asks once.
-func (c healthcheckCmd) Run(a *App) error {
-	return process.Healthcheck(a.Ctx, []string{strconv.Itoa(c.Port), c.Path})
 }
 
 type versionCmd struct{}
