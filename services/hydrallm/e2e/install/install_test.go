@@ -170,7 +170,7 @@ func (w way) run(t *testing.T) time.Duration {
 		require.NoError(t, err, "%s\n%s", step, out)
 	}
 	url := serving(t, shell(before+w.serve))
-	ask(t, ctx, url)
+	ask(ctx, t, url)
 	return time.Since(start)
 }
 
@@ -227,7 +227,7 @@ func serving(t *testing.T, cmd *exec.Cmd) string {
 }
 
 // ask asks until there is a stream, and reads its first piece.
-func ask(t *testing.T, ctx context.Context, url string) {
+func ask(ctx context.Context, t *testing.T, url string) {
 	t.Helper()
 	const body = `{"model": "demo", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`
 	ticker := time.NewTicker(200 * time.Millisecond)
@@ -238,7 +238,7 @@ func ask(t *testing.T, ctx context.Context, url string) {
 		req.Header.Set("Content-Type", "application/json")
 		resp, err := http.DefaultClient.Do(req)
 		if err == nil && resp.StatusCode == http.StatusOK {
-			defer resp.Body.Close()
+			defer resp.Body.Close() //nolint:errcheck // it was read
 			for lines := bufio.NewScanner(resp.Body); lines.Scan(); {
 				if strings.Contains(lines.Text(), `"content":"`) && !strings.Contains(lines.Text(), `"content":""`) {
 					return
@@ -330,7 +330,7 @@ models: [{name: demo, upstreams: [answers]}]
 	}
 	start(as("/usr/bin/hydrallm mock --listen " + mock))
 	start(as(setting("ExecStart")))
-	ask(t, t.Context(), "http://"+gateway+"/v1/chat/completions")
+	ask(t.Context(), t, "http://"+gateway+"/v1/chat/completions")
 	require.Contains(t, sh("ls /var/lib/hydrallm"), "hydrallm.db")
 	sh("dpkg --install " + deb)
 	require.Equal(t, config, sh("cat /etc/hydrallm/config.yaml"))
