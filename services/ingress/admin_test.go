@@ -108,6 +108,7 @@ func anything(g *gateway) {
 	for _, op := range []string{"calls", "logs", "sessions"} {
 		h[query.SessionWriter][op] = empty("[]")
 	}
+	h[query.SessionWriter]["backup"] = empty(`{"data":"e30=","end":true}`)
 	h[query.Dispatcher]["comm_log"] = empty("[]")
 	for _, op := range []string{"keywords", "add_keywords", "learn_keywords"} {
 		h[query.Enricher][op] = empty("{}")

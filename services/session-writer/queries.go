@@ -11,7 +11,7 @@ import (
 )
 
 // handlers answers questions. While the database can't be had they say so.
-func handlers(cfg Config, s *sessions, r *stored, m *mirror, d *database) query.Handlers {
+func handlers(cfg Config, s *sessions, r *stored, m *mirror, d *database, b *backups) query.Handlers {
 	h, db := query.Handlers{}, s.store
 	query.GetStats.Handle(h, func(ctx context.Context, _ query.None) (query.Stats, error) { return db.Stats(ctx) })
 	query.GetLogs.Handle(h, func(ctx context.Context, q query.Logs) ([]query.LogEntry, error) { return db.Logs(ctx, q) })
@@ -35,6 +35,7 @@ func handlers(cfg Config, s *sessions, r *stored, m *mirror, d *database) query.
 		return query.Cleaned{Status: query.Success, Deleted: n}, err
 	})
 	query.PutSettings.Handle(h, m.put)
+	query.GetBackup.Handle(h, b.get)
 	s.handle(h)
 	r.handle(h)
 	for name, handle := range h {

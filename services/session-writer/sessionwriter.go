@@ -145,7 +145,8 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	if changed.bucket, err = s.bus.Bucket(ctx, subject.SettingsBucket); err != nil {
 		return err
 	}
-	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept, changed, r.database)}
+	saved := &backups{id: s.cfg.ID, version: s.cfg.Version, store: db, bus: s.bus, work: work, running: &r.wg}
+	answers := bus.QueryConfig{Service: query.SessionWriter, Instance: s.cfg.ID, Version: s.cfg.Version, Handlers: handlers(s.cfg, all, kept, changed, r.database, saved)}
 	if r.queries, err = s.bus.Serve(ctx, answers); err != nil {
 		return err
 	}

@@ -117,6 +117,24 @@ func (s *Server) claimStore() error {
 	return nil
 }
 
+// Claim keeps every server from a directory until release is called. The error wraps ErrInUse when one uses it.
+func Claim(dir string) (release func(), err error) {
+	s := New(Config{StoreDir: dir}, slog.New(slog.DiscardHandler))
+	if err := s.claimStore(); err != nil {
+		return nil, err
+	}
+	return s.releaseStore, nil
+}
+
+// Used says whether a server has put something into a directory.
+func Used(dir string) (bool, error) {
+	list, err := os.ReadDir(filepath.Join(dir, server.JetStreamStoreDir))
+	if errors.Is(err, os.ErrNotExist) {
+		return false, nil
+	}
+	return len(list) > 0, err
+}
+
 func (s *Server) releaseStore() {
 	if err := s.lock.Unlock(); err != nil {
 		s.log.Warn("unlocking the NATS store", slog.Any("error", err))

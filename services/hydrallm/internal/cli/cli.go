@@ -33,6 +33,8 @@ type commands struct {
 	Mock    mockCmd    `cmd:"" help:"Run the mock upstream alone."`
 	Intent  intentCmd  `cmd:"" help:"Check which questions are taken for ones that need the web."`
 	MCP     mcpCmd     `cmd:"" name:"mcp" help:"Offer the search and the reading of web pages as an MCP server."`
+	Backup  backupCmd  `cmd:"" help:"Write a backup of all that the gateway keeps, while it runs or not."`
+	Restore restoreCmd `cmd:"" help:"Put a backup back, while the gateway does not run."`
 	Version versionCmd `cmd:"" help:"Print the version."`
 
 	Healthcheck healthcheckCmd `cmd:"" help:"Ask the server on a port of this machine whether it is well."`

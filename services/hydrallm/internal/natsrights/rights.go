@@ -65,6 +65,7 @@ func Of(service string) Rights {
 		r.hands(contract.StageReceived, contract.StageAnalyzed, contract.StageEnriched)
 		r.publish(subject.AllTurns, api("STREAM.MSG.GET", subject.FactsStream), api("STREAM.PURGE", subject.FactsStream))
 		r.changes(subject.SettingsBucket)
+		r.follows(subject.KeysBucket, subject.ClientKeysBucket, subject.KeywordsBucket, subject.RestsBucket) // for backups
 		r.alters()
 	}
 	for _, list := range []*[]string{&r.Publish, &r.Subscribe} {

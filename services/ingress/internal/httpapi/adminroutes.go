@@ -61,5 +61,6 @@ func adminExtensions() []adminRoute {
 		{acts, "/client-keys/" + id + "/rotate", rotateClientKey},
 		{removes, "/client-keys/" + id, revokeClientKey},
 		{acts, "/reload", reload},
+		{reads, "/backup", sendBackup},
 	}
 }

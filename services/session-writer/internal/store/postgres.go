@@ -35,11 +35,11 @@ func newPostgres(address string) (*Store, error) {
 	s.write.SetMaxIdleConns(pgConns)
 	s.write.SetConnMaxIdleTime(5 * time.Minute)
 	s.read = s.write
-	s.migrate = func(ctx context.Context) error {
+	s.migrateTo = func(ctx context.Context, to int64) error {
 		db := sqlx.NewDb(sql.OpenDB(connector), postgresDriver)
 		err := reach(ctx, db)
 		if err == nil {
-			err = migratePostgres(ctx, db.DB)
+			err = migratePostgres(ctx, db.DB, to)
 		}
 		if err = errors.Join(err, db.Close()); err != nil {
 			return scrub(err, u)

@@ -50,7 +50,7 @@ func newSQLite(path string) (_ *Store, err error) {
 		return nil, err
 	}
 	s.write, s.read = sqlitePool(gate{writer, s.ready}, 1), sqlitePool(gate{reader, s.ready}, readers)
-	s.migrate = func(ctx context.Context) (err error) {
+	s.migrateTo = func(ctx context.Context, to int64) (err error) {
 		if err := createFile(path); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func newSQLite(path string) (_ *Store, err error) {
 		if err := reach(ctx, db); err != nil {
 			return err
 		}
-		return migrateSQLite(ctx, db.DB)
+		return migrateSQLite(ctx, db.DB, to)
 	}
 	return s, nil
 }
