@@ -26,8 +26,8 @@ func CheckBackup(r io.Reader) (Backup, error) {
 	if err != nil {
 		return Backup{}, err
 	}
-	if m.Schema > store.Schema() {
-		return Backup{}, fmt.Errorf("%w: the backup is by version %s, with schema %d, and this version knows schemas up to %d", store.ErrNewer, m.Version, m.Schema, store.Schema())
+	if m.Schema > store.KnownSchema() {
+		return Backup{}, fmt.Errorf("%w: the backup is by version %s, with schema %d, and this version knows schemas up to %d", store.ErrNewer, m.Version, m.Schema, store.KnownSchema())
 	}
 	return Backup{Version: m.Version, Schema: m.Schema, Time: m.Time}, nil
 }
@@ -71,7 +71,7 @@ func BucketsEmpty(ctx context.Context, b *bus.Bus) error {
 // SchemaOf is the version of the schema of a database, 0 for one without tables, and that of this program.
 func SchemaOf(ctx context.Context, address string) (is, known int64, err error) {
 	is, err = store.SchemaOf(ctx, address)
-	return is, store.Schema(), err
+	return is, store.KnownSchema(), err
 }
 
 // RestoreBuckets puts the values of an archive, which has been checked, into the buckets of a server that nobody uses. Values that are there and not in the

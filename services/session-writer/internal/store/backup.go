@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -152,8 +151,8 @@ func Restore(ctx context.Context, address string, schema int64, replace bool) (*
 }
 
 func (r *Restorer) begin(ctx context.Context, schema int64, replace bool) (err error) {
-	if schema > Schema() {
-		return fmt.Errorf("%w: the backup has %d, and this version knows schemas up to %d", ErrNewer, schema, Schema())
+	if schema > KnownSchema() {
+		return fmt.Errorf("%w: the backup has %d, and this version knows schemas up to %d", ErrNewer, schema, KnownSchema())
 	}
 	if err := r.store.migrateTo(ctx, 0); err != nil { // it is there, and its schema is no newer
 		return fmt.Errorf("reaching the database: %w", err)
@@ -275,7 +274,7 @@ func (r *Restorer) Commit(ctx context.Context) error {
 }
 
 func (r *Restorer) finish(ctx context.Context) error {
-	if err := r.store.migrateTo(ctx, newest); err != nil {
+	if err := r.store.migrateTo(ctx, latest); err != nil {
 		return err
 	}
 	if !r.postgres {
@@ -308,13 +307,13 @@ func SchemaOf(ctx context.Context, address string) (v int64, err error) {
 	return v, errors.Join(err, s.Close())
 }
 
-// Schema is the version of the schema of this program.
-func Schema() int64 {
-	files, err := fs.ReadDir(migrations, "migrations/sqlite")
+// KnownSchema is the version of the schema of this program.
+func KnownSchema() int64 {
+	v, err := newest("migrations/sqlite")
 	if err != nil {
 		panic(err) // they are part of the program
 	}
-	return int64(len(files)) // they are numbered from 1 on
+	return v
 }
 
 // dropped are all tables, those that refer to others first.

@@ -63,7 +63,7 @@ func TestExportAndRestore(t *testing.T) {
 				require.NoError(t, err)
 				exec(t, s, "UPDATE sessions SET applied = 7, title = ? WHERE id = ?", "제목 'x' \"y\" \\ \n \u0001", id)
 				want, schema := content(t, s)
-				require.Equal(t, Schema(), schema)
+				require.Equal(t, KnownSchema(), schema)
 				require.Greater(t, len(want), 80)
 				require.Contains(t, strings.Join(want, "\n"), `"applied":7`, "the place in the stream of facts")
 
@@ -94,7 +94,7 @@ func TestExportAndRestore(t *testing.T) {
 func TestOlderSchemasAreRestored(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends {
-		for version := int64(1); version < Schema(); version++ {
+		for version := int64(1); version < KnownSchema(); version++ {
 			t.Run(fmt.Sprint(b.name, " ", version), func(t *testing.T) {
 				t.Parallel()
 				address := b.address(t)
@@ -126,7 +126,7 @@ func TestEveryTableIsBackedUp(t *testing.T) {
 	var tables []string
 	require.NoError(t, s.read.SelectContext(t.Context(), &tables, "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'"))
 	require.ElementsMatch(t, tables, append([]string{versions}, backedUp...))
-	r, err := Restore(t.Context(), sqliteAddress(t), Schema(), false)
+	r, err := Restore(t.Context(), sqliteAddress(t), KnownSchema(), false)
 	require.NoError(t, err)
 	for _, bad := range [][2]string{
 		{"users", "[\"a\"]\n"}, {"settings", "[\"a; DROP TABLE x\"]\n"}, {"settings", "[]\n"}, {"settings", "{}\n"}, {"settings", "[\"name\"]\n[1,2]\n"},

@@ -30,8 +30,8 @@ func migrateSQLite(ctx context.Context, db *sql.DB, to int64) error {
 	return migrate(ctx, db, to, goose.DialectSQLite3, "migrations/sqlite")
 }
 
-// newest stands for the schema of the program.
-const newest = math.MaxInt64
+// latest stands for the schema of the program.
+const latest = math.MaxInt64
 
 func migratePostgres(ctx context.Context, db *sql.DB, to int64) error {
 	locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(lockPollSeconds, lockPolls))
@@ -60,7 +60,7 @@ func migrate(ctx context.Context, db *sql.DB, to int64, dialect goose.Dialect, d
 	if err != nil {
 		return fmt.Errorf("reading the version of the schema: %w", err)
 	}
-	if to != newest {
+	if to != latest {
 		current = max(current, to)
 	}
 	if current > known { // nothing was migrated then

@@ -70,7 +70,7 @@ func Open(ctx context.Context, address string) (*Store, error) {
 // database, whose directories and file are created for the owner only, belongs to one store at a time, from here until Close; of PostgreSQL several
 // processes may use one.
 func (s *Store) Prepare(ctx context.Context) error {
-	if err := s.migrateTo(ctx, newest); err != nil {
+	if err := s.migrateTo(ctx, latest); err != nil {
 		return fmt.Errorf("preparing the database: %w", err)
 	}
 	s.ready.Store(true)
