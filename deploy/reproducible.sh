@@ -11,8 +11,7 @@ for copy in one another; do
 	git ls-files -z --cached --others --exclude-standard | tar --null --files-from - --create --ignore-failed-read 2>/dev/null | tar --extract --directory "$work/$copy/sources"
 done
 GOWORK=off go -C "$work/one/sources/deploy/tools/release" run . dev "$work/one/dist" "$@"
-export GOCACHE=$work/cache
-GOWORK=off go -C "$work/another/sources/deploy/tools/release" run . dev "$work/another/dist" "$@"
+GOWORK=off go -C "$work/another/sources/deploy/tools/release" run . -cache "$work/cache" dev "$work/another/dist" "$@"
 diff "$work/one/dist/SHA256SUMS" "$work/another/dist/SHA256SUMS"
 cat "$work/one/dist/SHA256SUMS"
 echo "reproducible: $(wc -l <"$work/one/dist/SHA256SUMS") files are the same in both"

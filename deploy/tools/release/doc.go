@@ -2,5 +2,5 @@
 // materials, release notes and checksums. The same sources, version and Go give the same bytes, wherever it runs. It is a module of its own, so that its libraries are no
 // dependency of the gateway.
 //
-//	go run . [-url URL] VERSION DIRECTORY [OS/ARCH...]
+//	go run . [-url URL] [-cache DIRECTORY] VERSION DIRECTORY [OS/ARCH...]
 package main

@@ -28,6 +28,7 @@ type release struct {
 	version version
 	url     string // where its files will be found
 	sbom    string // the program that writes bills of materials
+	cache   string // of what is compiled; "" is Go's own
 }
 
 func main() {
@@ -42,6 +43,7 @@ func main() {
 func run(ctx context.Context, args []string) (err error) {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	url := flags.String("url", "https://hydrallm.example/releases", "where the files of a version will be found, below its name")
+	cache := flags.String("cache", "", "a directory for what is compiled, instead of Go's own")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -60,7 +62,7 @@ func run(ctx context.Context, args []string) (err error) {
 	if len(platforms) == 0 {
 		platforms = all
 	}
-	r := &release{root: root, to: to, version: parseVersion(flags.Arg(0)), url: strings.TrimSuffix(*url, "/")}
+	r := &release{root: root, to: to, version: parseVersion(flags.Arg(0)), url: strings.TrimSuffix(*url, "/"), cache: *cache}
 	notes, err := r.notes() // first, since it may refuse
 	if err != nil {
 		return err
@@ -143,6 +145,9 @@ func (r *release) build(ctx context.Context, system, arch string) (map[string]st
 	}
 	// What the environment may say of the machine must not change the code. The workspace counts, which does not for this program.
 	env := append(os.Environ(), "CGO_ENABLED=0", "GOOS="+system, "GOARCH="+arch, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=", "GOEXPERIMENT=")
+	if r.cache != "" {
+		env = append(env, "GOCACHE="+r.cache)
+	}
 	return files, command(ctx, r.root, env, "go", args...)
 }
 
