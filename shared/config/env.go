@@ -37,8 +37,9 @@ func Process() (Environment, error) {
 	}}, nil
 }
 
-// withDotenv adds the variables of the .env file in the working directory that are not set. Set to nothing is not set.
-func (e Environment) withDotenv() (Environment, error) {
+// WithDotenv gives the environment with the variables of the .env file in the working directory that are not set. Set to nothing is not set.
+// Without such a file it is e. Load does this itself.
+func (e Environment) WithDotenv() (Environment, error) {
 	data, err := readFile(filepath.Join(e.Dir, ".env"))
 	if errors.Is(err, fs.ErrNotExist) {
 		return e, nil

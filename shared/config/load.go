@@ -19,7 +19,7 @@ const maxFile = 1 << 20
 // Load reads the file that e or CONFIG_PATH names, else config.yaml or config.yml in the working directory, else the environment alone. The warnings are
 // there also with an error. The error is an *InvalidError where it is about what the configuration holds.
 func Load(e Environment) (*Config, []Finding, error) {
-	e, err := e.withDotenv()
+	e, err := e.WithDotenv()
 	if err != nil {
 		return nil, nil, err
 	}

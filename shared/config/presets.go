@@ -53,6 +53,24 @@ func Known(id string) bool {
 	return ok
 }
 
+// Preset is what programs that write configurations have to know of a well-known provider.
+type Preset struct {
+	ID           string
+	KeyVariables []string // environment variables that hold its keys, one or a list
+	URLVariable  string   // the one that holds its address
+	Local        bool     // it runs on this machine, if nothing else is said
+}
+
+// Presets gives the well-known providers, in the order in which a start without a file lists them.
+func Presets() []Preset {
+	var all []Preset
+	for _, id := range presetIDs() {
+		p := presets[id]
+		all = append(all, Preset{ID: id, KeyVariables: p.keyVariables(), URLVariable: p.env + "_BASE_URL", Local: p.local()})
+	}
+	return all
+}
+
 // presetIDs is the order in which a start without a file lists the well-known providers.
 func presetIDs() []string {
 	return []string{

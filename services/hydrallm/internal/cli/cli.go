@@ -21,12 +21,15 @@ type App struct {
 	In     io.Reader // what the user types; nil for nothing
 	Out    io.Writer // logs and results
 	ErrOut io.Writer // what keeps a command from working
+
+	Local func(port string) string // where a port of this machine is; nil is 127.0.0.1
 }
 
 // commands are the subcommands.
 type commands struct {
 	Serve   serveCmd   `cmd:"" default:"withargs" help:"Run the gateway (the default)."`
 	Check   checkCmd   `cmd:"" help:"Check a configuration file and list every error and warning."`
+	Init    initCmd    `cmd:"" help:"Write a first configuration, with the keys and local servers that are found."`
 	Import  importCmd  `cmd:"" help:"Turn the configuration of another gateway into one of this."`
 	Demo    demoCmd    `cmd:"" help:"Run the gateway with a mock upstream and temporary data, to try it."`
 	Doctor  doctorCmd  `cmd:"" help:"Look at the configuration, the providers, the machine and a running gateway, and say what to do."`

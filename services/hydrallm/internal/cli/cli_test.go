@@ -38,6 +38,7 @@ type terminal struct {
 	dir         string
 	env         map[string]string
 	in          io.Reader
+	local       func(port string) string
 	out, errOut output.Buffer
 }
 
@@ -51,7 +52,7 @@ func newTerminal(t *testing.T, yaml string) *terminal {
 }
 
 func (x *terminal) run(ctx context.Context, args ...string) int {
-	app := cli.App{Ctx: ctx, In: x.in, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
+	app := cli.App{Ctx: ctx, In: x.in, Local: x.local, Out: &x.out, ErrOut: &x.errOut, Env: config.Environment{
 		Dir: x.dir, Lookup: configtest.Variables(x.env),
 	}}
 	return app.Run(args)
