@@ -90,7 +90,7 @@ func TestExportAndRestore(t *testing.T) {
 	}
 }
 
-// a backup of any older schema becomes a database of this one; its export has the rows as they were before.
+// a backup of any older schema becomes a database of this one; its export has the rows as they were before.
 func TestOlderSchemasAreRestored(t *testing.T) {
 	t.Parallel()
 	for _, b := range backends {
