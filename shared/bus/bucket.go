@@ -21,8 +21,12 @@ type Bucket struct {
 	kv  jetstream.KeyValue
 }
 
+// bucketAppears is for how long a bucket may be unknown to the server that answers: one of a cluster learns what another one has made a while later.
+const bucketAppears = 15 * time.Second
+
 // Bucket opens a bucket of the topology. While the server is away it waits, until ctx ends.
 func (b *Bus) Bucket(ctx context.Context, name string) (*Bucket, error) {
+	begin := time.Now()
 	for {
 		if err := b.session.await(ctx); err != nil {
 			return nil, err
@@ -32,7 +36,8 @@ func (b *Bus) Bucket(ctx context.Context, name string) (*Bucket, error) {
 			return &Bucket{bus: b, kv: kv}, nil
 		}
 		err = fmt.Errorf("opening bucket %s: %w", name, err)
-		if !passing(err) && !errors.Is(err, context.DeadlineExceeded) {
+		appears := errors.Is(err, jetstream.ErrBucketNotFound) && time.Since(begin) < bucketAppears
+		if !appears && !passing(err) && !errors.Is(err, context.DeadlineExceeded) {
 			return nil, err
 		}
 		select {
