@@ -64,6 +64,7 @@ type Config struct {
 	Environ      []string         // of the programs that does it, such as os.Environ(); keys are left out
 	Settings     *settings.View   // the configuration as it is now; nil = the default one, which does not change
 	Clock        func() time.Time // of the limits of keys; nil = time.Now
+	Demo         Demo             // nil but in a demo
 	Version      string
 	Gatherer     prometheus.Gatherer // what /metrics shows; nil = nothing
 }
@@ -183,8 +184,11 @@ func FromGateway(g *config.Config) Config {
 }
 
 // Build makes the service from what all services are built from.
-func Build(p process.Parts) (lifecycle.Service, error) {
+func Build(p process.Parts) (lifecycle.Service, error) { return build(p, nil) }
+
+func build(p process.Parts, demo Demo) (lifecycle.Service, error) {
 	c := FromGateway(p.Config)
+	c.Demo = demo
 	c.ID, c.Version, c.Settings, c.Environ = p.ID, p.Version, p.Settings, os.Environ()
 	c.Sockets = p.Sockets
 	c.Gatherer, _ = p.Metrics.(prometheus.Gatherer)

@@ -313,11 +313,44 @@ func TestDemo(t *testing.T) {
 	require.Equal(t, http.StatusOK, status, answer)
 	require.Len(t, gjson.Get(answer, "data.#.embedding").Array(), 2)
 	agentInDemo(t, url)
-	config := regexp.MustCompile(`configuration is (\S+)\. Try`).FindStringSubmatch(x.out.String())
+	commandsOfDemo(t, x.out.String())
+	config := regexp.MustCompile(`configuration is (\S+)\. Open`).FindStringSubmatch(x.out.String())
 	require.Len(t, config, 2)
 	require.FileExists(t, config[1])
 	require.Equal(t, 0, stop(), x.errOut.String())
 	require.NoFileExists(t, config[1], "nothing is left behind")
+}
+
+var (
+	continued = regexp.MustCompile(`\\\n\s*`)
+	curl      = regexp.MustCompile(`(?m)^  curl .*?(http://\S+)(.*) -d '(.*)'$`)
+	header    = regexp.MustCompile(`-H '([^:]+): ([^']*)'`)
+)
+
+// R-921: the commands that the demo prints work as they stand, in their order: a stream, a provider that breaks, and a question for the web that the other one
+// answers.
+func commandsOfDemo(t *testing.T, printed string) {
+	t.Helper()
+	var answers []string
+	for _, m := range curl.FindAllStringSubmatch(continued.ReplaceAllString(printed, ""), -1) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m[1], strings.NewReader(m[3]))
+		require.NoError(t, err)
+		for _, h := range header.FindAllStringSubmatch(m[2], -1) {
+			req.Header.Set(h[1], h[2])
+		}
+		resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+		require.NoError(t, err)
+		data, err := io.ReadAll(resp.Body)
+		require.NoError(t, err)
+		require.NoError(t, resp.Body.Close())
+		require.Equal(t, http.StatusOK, resp.StatusCode, "%s: %s", m[0], data)
+		answers = append(answers, resp.Header.Get("X-Gateway-Provider")+" "+string(data))
+	}
+	require.Len(t, answers, 3, printed)
+	require.Contains(t, answers[0], "data: [DONE]")
+	require.Contains(t, answers[1], `{"id":"alpha","state":"broken"`)
+	require.Contains(t, answers[2], "LED of 90 watts")
+	require.True(t, strings.HasPrefix(answers[2], "beta "), answers[2])
 }
 
 // agentInDemo does what the documentation of the mock shows: tools called by name, their results, an answer in a format.

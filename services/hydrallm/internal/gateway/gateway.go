@@ -5,8 +5,10 @@ package gateway
 import (
 	"context"
 	"log/slog"
+	"slices"
 
 	"hydrallm/services/hydrallm/internal/broker"
+	"hydrallm/services/ingress"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
@@ -16,8 +18,17 @@ import (
 // Run serves until ctx ends. What the caller adds is started when the gateway takes requests. Everything that started is stopped when Run
 // returns, the front first.
 func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added ...lifecycle.Named) error {
+	return run(ctx, settings, log, ingress.Build, added)
+}
+
+// RunDemo is Run for a demo, whose upstreams can be steered in the web interface.
+func RunDemo(ctx context.Context, settings process.Settings, log *slog.Logger, demo ingress.Demo, added ...lifecycle.Named) error {
+	return run(ctx, settings, log, ingress.BuildDemo(demo), added)
+}
+
+func run(ctx context.Context, settings process.Settings, log *slog.Logger, front process.Build, added []lifecycle.Named) error {
 	fail := make(chan error, 1)
-	list, units := services(settings, log, process.Fail(fail))
+	list, units := services(settings, log, front, process.Fail(fail))
 	notify := process.Notifier{Log: log}
 	defer process.OnHangup(ctx, units, notify)()
 	parts := append(append(list, added...), lifecycle.Named{Name: "systemd", Service: notify})
@@ -25,7 +36,7 @@ func Run(ctx context.Context, settings process.Settings, log *slog.Logger, added
 }
 
 // services gives the parts of the gateway in the order in which they start.
-func services(settings process.Settings, log *slog.Logger, onLost func(error)) (list []lifecycle.Named, units []*process.Unit) {
+func services(settings process.Settings, log *slog.Logger, front process.Build, onLost func(error)) (list []lifecycle.Named, units []*process.Unit) {
 	var embedded bus.InProcess
 	if settings.NATS.URL == "" {
 		server := broker.New(broker.Config{StoreDir: settings.NATS.StoreDir, Listen: settings.NATS.Listen}, log)
@@ -33,7 +44,7 @@ func services(settings process.Settings, log *slog.Logger, onLost func(error)) (
 		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
 	}
 	parts := process.Parts{Config: settings.Config, Again: settings.Again, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version()), Sockets: settings.Sockets}
-	for _, s := range pipeline {
+	for _, s := range append(slices.Clone(pipeline), stage{"ingress", front}) {
 		connect := settings.Connection(s.name)
 		connect.InProcess, connect.Logger, connect.OnLost = embedded, log, onLost
 		parts.ID = process.NewID(s.name)

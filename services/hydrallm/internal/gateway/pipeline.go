@@ -6,22 +6,24 @@ import (
 	"hydrallm/services/analyzer"
 	"hydrallm/services/dispatcher"
 	"hydrallm/services/enricher"
-	"hydrallm/services/ingress"
 	sessionwriter "hydrallm/services/session-writer"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 )
 
-// pipeline lists the services from the back to the front, so that whatever a service sends has a receiver.
-var pipeline = []struct {
+// stage is a service of the pipeline.
+type stage struct {
 	name  string
 	build process.Build
-}{
+}
+
+// pipeline lists the services from the back to the front, so that whatever a service sends has a receiver. The front itself, which is the ingress, comes
+// behind them.
+var pipeline = []stage{
 	{"session-writer", sessionwriter.Build},
 	{"dispatcher", buildDispatcher},
 	{"enricher", enricher.Build},
 	{"analyzer", analyzer.Build},
-	{"ingress", ingress.Build},
 }
 
 func buildDispatcher(p process.Parts) (lifecycle.Service, error) {

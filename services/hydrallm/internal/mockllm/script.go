@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"hydrallm/shared/contract"
 )
 
 // turn is what the mock does in answer to one request.
@@ -59,6 +61,8 @@ var phrases = []phrase{
 	{"wait", waitFor},
 	{"fail", failWith},
 	{"break off", breakOff},
+	{"recall", recall},
+	{"quote", quote},
 }
 
 // script reads the turns that a text asks for; nil when it asks for nothing in particular. A line that begins with "then" begins another turn,
@@ -241,4 +245,39 @@ func failWith(t *turn, _ *request, rest string) bool {
 func breakOff(t *turn, _ *request, rest string) bool {
 	t.midway = cut
 	return rest == ""
+}
+
+// recall answers with what the user said before, as far as it is in the request: it shows what of a conversation has come along.
+func recall(t *turn, req *request, rest string) bool {
+	if rest != "" {
+		return false
+	}
+	var said []string
+	for i, m := range req.Messages {
+		if m.Role == "user" && i < req.lastQuestion() {
+			said = append(said, texts(m.Content)...)
+		}
+	}
+	if len(said) == 0 {
+		return say(t, req, "You told me nothing before.")
+	}
+	return say(t, req, "You told me: "+strings.Join(said, " / "))
+}
+
+// quote answers with the text from the web that is in the request.
+func quote(t *turn, req *request, rest string) bool {
+	if rest != "" {
+		return false
+	}
+	for _, m := range req.Messages {
+		if m.Name != contract.WebContextName {
+			continue
+		}
+		// The first line of the block delimits it, and the second is for models.
+		lines := strings.Split(strings.Join(texts(m.Content), "\n"), "\n")
+		if len(lines) > 3 {
+			return say(t, req, "The web says:\n"+strings.TrimSpace(strings.Join(lines[2:len(lines)-1], "\n")))
+		}
+	}
+	return say(t, req, "There is nothing from the web in this request.")
 }

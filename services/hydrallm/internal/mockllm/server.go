@@ -16,6 +16,9 @@ import (
 type Config struct {
 	Listen string        // host:port; port 0 = a free one
 	Delay  time.Duration // before each word, and each piece of a tool call
+
+	// Wrap puts something before the handler, such as a switch that breaks it; nil = nothing.
+	Wrap func(http.Handler) http.Handler
 }
 
 // Server is the mock upstream. It is a lifecycle.Service.
@@ -38,7 +41,11 @@ func (s *Server) Start(ctx context.Context) error {
 		return fmt.Errorf("listening for the mock upstream: %w", err)
 	}
 	s.addr = ln.Addr()
-	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
+	handler := s.handler()
+	if s.cfg.Wrap != nil {
+		handler = s.cfg.Wrap(handler)
+	}
+	s.http = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
 	s.serving.Go(func() { _ = s.http.Serve(ln) }) // ends with Stop
 	return nil
 }

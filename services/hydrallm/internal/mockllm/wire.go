@@ -32,6 +32,7 @@ type request struct {
 
 type message struct {
 	Role       string     `json:"role"`
+	Name       string     `json:"name"`
 	Content    any        `json:"content"`
 	ToolCalls  []toolCall `json:"tool_calls"`
 	ToolCallID string     `json:"tool_call_id"`

@@ -62,5 +62,7 @@ func adminExtensions() []adminRoute {
 		{removes, "/client-keys/" + id, revokeClientKey},
 		{acts, "/reload", reload},
 		{reads, "/backup", sendBackup},
+		{reads, "/demo", showDemo},
+		{acts, "/demo", changeDemo},
 	}
 }

@@ -67,6 +67,8 @@ type Config struct {
 	Instances    func(ctx context.Context) ([]string, error) // ids of the services that run, in all processes
 	Settings     *settings.View                              // the configuration as it is now
 
+	Demo Demo // nil but in a demo
+
 	TrustedProxies []netip.Prefix // whose X-Forwarded-For counts
 
 	Bus         Bus

@@ -40,7 +40,9 @@ func (a *API) ui(x *exchange, path string) error {
 	}
 	file := ui.Files()[strings.TrimPrefix(path, pathUI+"/")]
 	if path == pathUI+"/" {
-		file = ui.Page(a.locale())
+		if file = ui.Page(a.locale()); a.Demo != nil {
+			file = ui.DemoPage(a.locale())
+		}
 	}
 	if file == nil {
 		return fault.New(fault.NotFound, "There is no such file of the web interface")

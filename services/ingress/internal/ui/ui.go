@@ -41,12 +41,15 @@ func Files() map[string]*File { return all().files }
 // the interface does not have.
 func Page(locale string) *File { return all().pages[locale] }
 
+// DemoPage is Page for a demo, which has a section of its own.
+func DemoPage(locale string) *File { return all().demos[locale] }
+
 // Locales are the languages of the interface.
 func Locales() []string { return []string{"en", "ko"} }
 
 // site is all that is served.
 type site struct {
-	files, pages map[string]*File
+	files, pages, demos map[string]*File
 }
 
 var all = sync.OnceValue(func() *site {
@@ -70,7 +73,7 @@ func read(from fs.FS) (*site, error) {
 		sum.Write(bodies[name])
 	}
 	folder := hex.EncodeToString(sum.Sum(nil)[:8])
-	s := &site{files: map[string]*File{}, pages: map[string]*File{}}
+	s := &site{files: map[string]*File{}, pages: map[string]*File{}, demos: map[string]*File{}}
 	var modules []string
 	for _, name := range names {
 		if name == page {
@@ -84,12 +87,14 @@ func read(from fs.FS) (*site, error) {
 		}
 	}
 	for _, locale := range append(Locales(), "") {
-		body, err := fill(bodies[page], map[string]any{"Folder": folder, "Modules": modules, "Locale": locale})
-		if err != nil {
-			return nil, err
-		}
-		if s.pages[locale], err = newFile(page, body, false); err != nil {
-			return nil, err
+		for demo, pages := range map[bool]map[string]*File{false: s.pages, true: s.demos} {
+			body, err := fill(bodies[page], map[string]any{"Folder": folder, "Modules": modules, "Locale": locale, "Demo": demo})
+			if err != nil {
+				return nil, err
+			}
+			if pages[locale], err = newFile(page, body, false); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return s, nil

@@ -1,0 +1,65 @@
+package httpapi
+
+import (
+	"hydrallm/shared/fault"
+	"hydrallm/shared/openai"
+)
+
+// Demo steers the upstreams of a demo (R-919). It must be safe for concurrent use.
+type Demo interface {
+	// Upstreams tells how they are.
+	Upstreams() []DemoUpstream
+	// Put breaks or heals one. It is false when there is no such upstream or state.
+	Put(upstream, state string) bool
+}
+
+// DemoUpstream is an upstream of a demo.
+type DemoUpstream struct {
+	ID       string `json:"id"`
+	State    string `json:"state"`    // healthy, broken, slow or limited
+	Requests int    `json:"requests"` // for answers, since the start
+}
+
+// demoState is what the routes of a demo answer.
+type demoState struct {
+	Upstreams []DemoUpstream `json:"upstreams"`
+}
+
+// demo gives what steers the demo, or that there is none: then the routes do not exist.
+func (x *exchange) demo() (Demo, error) {
+	if x.api.Demo == nil {
+		return nil, fault.New(fault.NotFound, "There is no such admin route: this gateway is no demo")
+	}
+	return x.api.Demo, nil
+}
+
+func showDemo(x *exchange) error {
+	demo, err := x.demo()
+	if err != nil {
+		return err
+	}
+	return showJSON(x, demoState{demo.Upstreams()})
+}
+
+func changeDemo(x *exchange) error {
+	demo, err := x.demo()
+	if err != nil {
+		return err
+	}
+	body, err := x.api.smallBody(x, smallBody)
+	if err != nil {
+		return err
+	}
+	upstream, err := needText(body, "upstream")
+	if err != nil {
+		return err
+	}
+	state, err := needText(body, "state")
+	if err != nil {
+		return err
+	}
+	if !demo.Put(upstream, state) {
+		return invalid("state", openai.CodeInvalidValue, "There is no such upstream, or no such state: healthy, broken, slow, limited")
+	}
+	return showJSON(x, demoState{demo.Upstreams()})
+}
