@@ -52,8 +52,18 @@ const maxInFlight = 20000
 // Slots that a stopping dispatcher gives back become free for others a moment later.
 const (
 	giveBackTime  = 250 * time.Millisecond // until a request is handed back, which may want the slot that it had
-	giveBackLimit = 2 * time.Second        // for writing it, also when the time for the stop is over
+	giveBackLimit = 10 * time.Second       // for writing it,
+	giveBackLeast = 2 * time.Second        // also when the time for the stop is over
 )
+
+// givingBack is the time for what a stopping dispatcher gives back.
+func givingBack(ctx context.Context) (context.Context, context.CancelFunc) {
+	limit := giveBackLeast
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(max(time.Until(end), giveBackLeast), giveBackLimit)
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), limit)
+}
 
 // Dispatcher runs requests. It is a lifecycle.Service: Start begins to take requests; Stop takes no more, lets those under way finish until its
 // time is over, and hands back the rest. What is learnt of channels and keys outlives a stop.

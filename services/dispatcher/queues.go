@@ -54,7 +54,7 @@ func (w *waits) end(ctx context.Context) error {
 		return nil
 	}
 	w.watch.Stop()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
+	ctx, cancel := givingBack(ctx)
 	defer cancel()
 	return w.set.Close(ctx)
 }

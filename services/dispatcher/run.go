@@ -130,7 +130,7 @@ func (d *Dispatcher) end(ctx context.Context, r *run) error {
 	r.usage.Stop()
 	r.keeper.stop()
 	if r.shared != nil {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), giveBackLimit)
+		ctx, cancel := givingBack(ctx)
 		defer cancel()
 		errs = append(errs, r.shared.Close(ctx))
 	}
