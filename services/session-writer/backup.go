@@ -82,7 +82,7 @@ func (b *backups) get(ctx context.Context, q query.BackupPiece) (query.BackupDat
 	now.idle.Reset(backupIdle)
 	data := make([]byte, backupPiece)
 	n, err := io.ReadFull(now.pipe, data)
-	end := err == io.EOF || err == io.ErrUnexpectedEOF //nolint:errorlint // they are io.ReadFull's own
+	end := err == io.EOF || err == io.ErrUnexpectedEOF
 	if err != nil && !end {
 		b.give(now)
 		return query.BackupData{}, fmt.Errorf("making a backup: %w", err)
@@ -105,7 +105,7 @@ func (b *backups) give(one *backup) {
 }
 
 // begin starts the making of a backup, which goes on as far as it is read. The caller has the lock.
-func (b *backups) begin(ctx context.Context) error {
+func (b *backups) begin(ctx context.Context) error { //nolint:contextcheck // what goes on between questions is the service's
 	settle, over := context.WithTimeout(ctx, backupSettle)
 	defer over()
 	if err := b.bus.FactsSettled(settle, topology.SessionWriter); err != nil {
@@ -119,7 +119,7 @@ func (b *backups) begin(ctx context.Context) error {
 		defer b.mu.Unlock()
 		b.give(one)
 	})
-	context.AfterFunc(work, func() {
+	context.AfterFunc(work, func() { //nolint:contextcheck // it is the service's
 		one.idle.Stop()
 		_ = w.CloseWithError(context.Canceled) // never fails
 	})

@@ -60,7 +60,7 @@ func Make(ctx context.Context, settings process.Settings, log *slog.Logger, w io
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop(server)) }()
+	defer func() { err = errors.Join(err, stop(ctx, server)) }()
 	connect := settings.Connection(topology.SessionWriter)
 	connect.InProcess, connect.Logger = nats, log
 	unit := process.NewUnit(connect, process.Parts{
@@ -69,12 +69,12 @@ func Make(ctx context.Context, settings process.Settings, log *slog.Logger, w io
 	if err := unit.Start(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop(unit)) }()
+	defer func() { err = errors.Join(err, stop(ctx, unit)) }()
 	b, err := bus.Connect(ctx, connect)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeBus(b)) }()
+	defer func() { err = errors.Join(err, closeBus(ctx, b)) }()
 	return fetch(ctx, b, w)
 }
 
@@ -109,17 +109,17 @@ func embedded(ctx context.Context, settings process.Settings, dir string, log *s
 	return server, server, nil
 }
 
-func stop(s lifecycle.Service) error {
+func stop(ctx context.Context, s lifecycle.Service) error {
 	if s == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	return s.Stop(ctx)
 }
 
-func closeBus(b *bus.Bus) error {
-	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+func closeBus(ctx context.Context, b *bus.Bus) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopLimit)
 	defer cancel()
 	return b.Close(ctx)
 }

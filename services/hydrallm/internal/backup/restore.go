@@ -115,7 +115,7 @@ func (r *restore) fill(ctx context.Context, dir string) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, stop(server)) }()
+	defer func() { err = errors.Join(err, stop(ctx, server)) }()
 	return r.buckets(ctx, nats)
 }
 
@@ -124,7 +124,7 @@ func (r *restore) buckets(ctx context.Context, nats bus.InProcess) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, closeBus(b)) }()
+	defer func() { err = errors.Join(err, closeBus(ctx, b)) }()
 	in, err := r.again()
 	if err != nil {
 		return err
@@ -220,7 +220,7 @@ func (r *restore) cluster(ctx context.Context) (err error) {
 	if err == nil && !r.force {
 		err = sessionwriter.BucketsEmpty(ctx, b)
 	}
-	if err = errors.Join(err, closeBus(b)); err != nil {
+	if err = errors.Join(err, closeBus(ctx, b)); err != nil {
 		return err
 	}
 	if sqliteFile(r.settings) != "" {

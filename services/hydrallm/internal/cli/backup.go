@@ -63,7 +63,7 @@ func newFile(path string) (*os.File, error) {
 	if _, err := os.Lstat(path); err == nil {
 		return nil, &fs.PathError{Op: "backup", Path: path, Err: fs.ErrExist}
 	}
-	return os.OpenFile(path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	return os.OpenFile(path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the operator names the file
 }
 
 // checked has write write to out, and reads what it writes.

@@ -114,7 +114,7 @@ func Read(r io.Reader, take func(name string, data []byte) error) (m Manifest, e
 			return m, fmt.Errorf("%w: %s is no part of one", ErrDamaged, at)
 		}
 		var data bytes.Buffer
-		if _, err := io.Copy(&data, files); err != nil {
+		if _, err := io.CopyN(&data, files, head.Size); err != nil {
 			return m, wrong("in "+at, err)
 		}
 		if head.Name == manifestName {

@@ -129,8 +129,14 @@ func TestEveryTableIsBackedUp(t *testing.T) {
 	r, err := Restore(t.Context(), sqliteAddress(t), KnownSchema(), false)
 	require.NoError(t, err)
 	for _, bad := range [][2]string{
-		{"users", "[\"a\"]\n"}, {"settings", "[\"a; DROP TABLE x\"]\n"}, {"settings", "[]\n"}, {"settings", "{}\n"}, {"settings", "[\"name\"]\n[1,2]\n"},
-		{"settings", "[\"name\"]\n[1.5]\n"}, {"settings", "[\"name\""}, {"goose_db_version", "[\"id\"]\n"},
+		{"users", "[\"a\"]\n"},
+		{"settings", "[\"a; DROP TABLE x\"]\n"},
+		{"settings", "[]\n"},
+		{"settings", "{}\n"},
+		{"settings", "[\"name\"]\n[1,2]\n"},
+		{"settings", "[\"name\"]\n[1.5]\n"},
+		{"settings", "[\"name\""},
+		{"goose_db_version", "[\"id\"]\n"},
 	} {
 		require.Error(t, r.Take(context.Background(), bad[0], []byte(bad[1])), bad)
 	}
