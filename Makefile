@@ -75,7 +75,7 @@ tidy: ## fail when a go.mod or go.sum is not tidy
 
 .PHONY: fmt
 fmt: ## fail when a file is not formatted or uses an idiom that go fix replaces
-	@out=$$(gofmt -l services shared deploy); [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
+	@out=$$(gofmt -l docs services shared deploy); [ -z "$$out" ] || { echo "not formatted:"; echo "$$out"; exit 1; }
 	@for dir in $(MODULES); do out=$$(cd $$dir && go fix -diff ./... 2>&1) || true; \
 		[ -z "$$out" ] || { echo "go fix has to say:"; echo "$$out"; exit 1; }; done
 
@@ -106,8 +106,9 @@ vuln: ## look for known vulnerabilities; needs the vulnerability database
 		[ $$code -eq 0 ] || { echo "$$out"; exit 1; }; done
 
 .PHONY: docs
-docs: ## write the tables of docs/configuration.md, which come from the code
+docs: ## write the tables of docs/configuration.md, which come from the code, and the documents as a web site into dist/docs
 	go test -count 1 -run TestPageIsUpToDate ./shared/config -update
+	go run ./docs/cmd/site dist/docs
 
 .PHONY: bench
 bench: ## run the benchmarks (BENCH=regexp BENCHTIME=1s)

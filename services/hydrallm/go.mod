@@ -117,6 +117,7 @@ require (
 	google.golang.org/grpc v1.85.0 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
+	hydrallm/docs v0.0.0 // indirect
 	modernc.org/libc v1.80.2 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
@@ -154,6 +155,8 @@ require (
 	hydrallm/services/session-writer v0.0.0
 	hydrallm/shared/testkit v0.0.0
 )
+
+replace hydrallm/docs => ../../docs
 
 replace hydrallm/shared => ../../shared
 

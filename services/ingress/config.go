@@ -60,6 +60,7 @@ type Config struct {
 	Automatic    []string         // ids of those that automatic routing may ask; none = it does not work, and is not listed
 	Stages       []contract.Stage // optional stages that requests may be sent through: session, analyzed
 	Stores       bool             // responses may be stored; it needs the stage session
+	Docs         bool             // the documents are served below /docs
 	ToolInstall  bool             // operators may have tools installed on this machine
 	Environ      []string         // of the programs that does it, such as os.Environ(); keys are left out
 	Settings     *settings.View   // the configuration as it is now; nil = the default one, which does not change
@@ -161,7 +162,7 @@ func FromGateway(g *config.Config) Config {
 		MaxConns: g.Server.MaxConns, StopPause: g.Server.StopPause, PingAfter: g.Server.PingAfter, AdminKey: g.Server.AdminKey.Reveal(),
 		Lifetime: g.Server.Lifetime, Debug: g.Server.Debug, CORSOrigins: g.Server.CORSOrigins, Stages: []contract.Stage{contract.StageSession, contract.StageAnalyzed}, AutoWeb: g.Web.Enabled,
 		TLS: certificate.Files{Cert: g.Server.TLS.Cert, Key: g.Server.TLS.Key}, MinTLS: g.Server.TLS.Version(), ClientAccess: g.Server.ClientAccess, Proxies: g.Server.TrustedProxies(), Zone: g.Server.Zone(),
-		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses, ToolInstall: g.Server.ToolInstall,
+		Automatic: g.Automatic(), Stores: g.Sessions.StoreResponses, ToolInstall: g.Server.ToolInstall, Docs: g.Server.Docs,
 	}
 	for _, k := range g.Server.ClientKeys {
 		c.ClientKeys = append(c.ClientKeys, k.Reveal())

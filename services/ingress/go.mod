@@ -19,6 +19,7 @@ require (
 	go.yaml.in/yaml/v3 v3.0.6
 	golang.org/x/net v0.62.0
 	golang.org/x/sys v0.50.0
+	hydrallm/docs v0.0.0
 	hydrallm/shared v0.0.0
 	hydrallm/shared/testkit v0.0.0
 )
@@ -75,6 +76,8 @@ require (
 	google.golang.org/protobuf v1.36.12 // indirect
 	gopkg.in/natefinch/lumberjack.v2 v2.2.1 // indirect
 )
+
+replace hydrallm/docs => ../../docs
 
 replace hydrallm/shared => ../../shared
 

@@ -191,7 +191,7 @@ func (i *Ingress) api(questions context.Context, r *run) *httpapi.API {
 		Version: i.cfg.Version, Bus: i.bus, Pending: i.table, Decisions: r.decisions, Clients: auth.NewClients(i.cfg.ClientKeys, r.keys, auth.Access(i.cfg.ClientAccess), admin),
 		ClientKeys: r.keys, Gate: r.gate, Demo: i.cfg.Demo, TrustedProxies: i.cfg.Proxies,
 		Admin: admin, Configured: func() map[string]bool { return *i.configured.Load() }, AutoWeb: i.cfg.AutoWeb, Stages: i.cfg.Stages, Stores: i.cfg.Stores, Dispatchers: r.health.Dispatchers, Stopping: r.server.Stopping,
-		ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Instances: func(ctx context.Context) ([]string, error) { return process.Instances(ctx, i.bus) }, Queries: func() context.Context { return questions },
+		Docs: i.cfg.Docs, ToolInstall: i.cfg.ToolInstall, Installer: toolinstall.New(i.cfg.Environ, i.cfg.local()), Settings: i.cfg.Settings, Instances: func(ctx context.Context) ([]string, error) { return process.Instances(ctx, i.bus) }, Queries: func() context.Context { return questions },
 		Seal: i.cfg.sealer(), Gatherer: i.cfg.Gatherer, Metrics: i.metrics, Log: i.log, Tracer: otel.Tracer("hydrallm/services/ingress"),
 	})
 }

@@ -51,7 +51,7 @@ func TestDefaults(t *testing.T) {
 	require.Equal(t, config.Server{
 		Host: "0.0.0.0", Port: 8100, MaxBodyBytes: 33554432, ClientKeys: []config.Secret{}, CORSOrigins: []string{}, Enabled: []string{},
 		ClientAccess: "auto", Proxies: []string{},
-		QueueTimeout: 30 * time.Second, Lifetime: time.Hour, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Locale: "en", TLS: config.TLS{MinVersion: "1.2"},
+		QueueTimeout: 30 * time.Second, Lifetime: time.Hour, PingAfter: 30 * time.Second, DrainTimeout: 60 * time.Second, MaxConns: 10000, Docs: true, Locale: "en", TLS: config.TLS{MinVersion: "1.2"},
 	}, c.Server)
 	require.Equal(t, config.Routing{
 		Priority:      []string{},
@@ -110,7 +110,7 @@ func TestValues(t *testing.T) {
 server:
   {host: "::1", port: 1, tls: {cert_file: c, key_file: d, min_version: 1.3}, max_body_bytes: 2, client_keys: [k1, k2], admin_key: adm, debug: true, cors_origins: ["HTTPS://App.example:8443"],
   client_access: keys, trusted_proxies: [10.1.2.3/8, 192.0.2.1],
-  queue_timeout: 3s, background_lifetime: 2h, ping_after: 7s, stop_pause: 2s, drain_timeout: 4s, max_connections: 5, tool_install: yes, locale: ko}
+  queue_timeout: 3s, background_lifetime: 2h, ping_after: 7s, stop_pause: 2s, drain_timeout: 4s, max_connections: 5, tool_install: yes, docs: no, locale: ko}
 routing:
   {priority: [groq], max_tokens_fast_model: 4, fast: [cerebras], large: groq, final_fallback: cerebras, aliases: {a: b}, free_models: [x], premium_models: [y], price_estimates: false}
 resilience:

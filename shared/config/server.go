@@ -32,6 +32,7 @@ type Server struct {
 	DrainTimeout time.Duration
 	MaxConns     int // client connections at the same time; 0 = unlimited
 	ToolInstall  bool
+	Docs         bool
 	Locale       string   // en | ko
 	Enabled      []string // discovered models that are listed, as the list names them; none = all
 	TimeZone     string   // of dates in prompts; "" = that of the process
@@ -100,6 +101,7 @@ func (s *Server) settings() []setting {
 		key("stop_pause", duration(&s.StopPause), "0s", "how long a process that is told to stop says at `/readyz` that it is not ready, and serves on, "+
 			"before it closes the port: the time that a load balancer needs to notice"),
 		key("drain_timeout", duration(&s.DrainTimeout), "60s", "how long running answers may go on after that"),
+		key("docs", boolean(&s.Docs), "true", "serves these pages below `/docs`, to everybody who reaches the gateway"),
 		key("tool_install", boolean(&s.ToolInstall), "false", "lets the admin routes install tools; off, they answer 403 with instructions. It lets whoever has "+
 			"the admin key run programs from npm on the machine of the ingress"),
 		key("locale", oneOf(&s.Locale, "en", "ko"), "en", "language of the blocks that are put into prompts, and of `/ui` at first").

@@ -70,6 +70,8 @@ func TestViolations(t *testing.T) {
 		"all-in-one uses below a root":           {"services/hydrallm/internal/pipeline/pipeline.go", "hydrallm/services/ingress/x", false},
 		"shared uses a service":                  {"shared/bus/bus.go", "hydrallm/services/ingress", false},
 		"testkit uses shared":                    {"shared/testkit/natstest/natstest.go", "hydrallm/shared/bus", false},
+		"the documents use shared":               {"docs/site/site.go", "hydrallm/shared/fault", false},
+		"a service uses the documents":           {"services/ingress/internal/httpapi/docs.go", "hydrallm/docs/site", true},
 		"NATS in the bus":                        {"shared/bus/bus.go", nats, true},
 		"NATS in the all-in-one":                 {"services/hydrallm/internal/broker/server.go", "github.com/nats-io/nats-server/v2/server", true},
 		"NATS in a service":                      {"services/ingress/ingress.go", nats, false},

@@ -21,6 +21,7 @@ var owned = []struct {
 }{
 	{"NATS", []string{"github.com/nats-io"}, []string{"shared/bus", "shared/topology", "shared/testkit", "services/hydrallm"}},
 	{"fasthttp", []string{"github.com/valyala/fasthttp"}, []string{"services/ingress"}},
+	{"Markdown", []string{"github.com/yuin/goldmark"}, []string{"docs", "services/ingress"}},
 	{"rod", []string{"github.com/go-rod"}, []string{"services/enricher", "services/hydrallm/e2e"}}, // the end-to-end tests look at the web interface
 	{
 		"a database",
@@ -100,10 +101,14 @@ func wrongDirection(f File, imported string) string {
 		if !within(imported, "hydrallm/shared") {
 			return "shared imports no service"
 		}
+	case within(f.Path, "docs"):
+		if !within(imported, "hydrallm/docs") {
+			return "the documents stand alone"
+		}
 	case within(f.Path, "services"):
 		service := strings.Join(strings.Split(f.Package(), "/")[:3], "/")
 		switch {
-		case within(imported, "hydrallm/shared"), within(imported, service):
+		case within(imported, "hydrallm/shared", "hydrallm/docs"), within(imported, service):
 		case service == "hydrallm/services/hydrallm" && slices.Contains(roots, imported):
 		default:
 			return "services meet through messages, not imports"

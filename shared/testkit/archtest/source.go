@@ -48,10 +48,10 @@ func Root() (string, error) {
 	}
 }
 
-// Sources reads every Go file under services and shared.
+// Sources reads every Go file under docs, services and shared.
 func Sources(root string) ([]File, error) {
 	var files []File
-	for _, top := range []string{"services", "shared"} {
+	for _, top := range []string{"docs", "services", "shared"} {
 		err := filepath.WalkDir(filepath.Join(root, top), func(name string, entry fs.DirEntry, err error) error {
 			switch {
 			case err != nil:

@@ -121,3 +121,18 @@ func TestAxeWelcome(t *testing.T) {
 	closed.see("main[data-gate=disabled] h1", "")
 	closed.everywhere(script, "the gate of a gateway without a key")
 }
+
+// axe finds nothing in the documents.
+func TestAxeDocuments(t *testing.T) {
+	t.Parallel()
+	script := axe(t)
+	v := stranger(t, serve(t, model(fakellm.Start(t))).url+"/")
+	for _, page := range []string{"configuration.html", "clients/agents.html"} {
+		v.visit("docs/" + page)
+		v.everywhere(script, "docs/"+page)
+	}
+	v.size(1280, 900)
+	v.write("#search", "key")
+	v.see("#found a", "")
+	v.inspect(script, "the search")
+}

@@ -61,6 +61,7 @@ type Config struct {
 	Stages       []contract.Stage       // optional stages that requests may be sent through: session, analyzed
 	Stores       bool                   // responses may be stored
 	CORSOrigins  []string
+	Docs         bool // the documents are served
 	Version      string
 	ToolInstall  bool // operators may install tools
 	Installer    Installer
@@ -91,18 +92,22 @@ type Config struct {
 // API answers requests. Its Handle is a fasthttp.RequestHandler.
 type API struct {
 	Config
-	cors     *cors
-	heads    heads
-	banner   []byte
-	document func() ([]byte, error) // the description of the interface
-	news     *news
-	started  time.Time
-	labels   *telemetry.ModelNames // label values of models
+	cors      *cors
+	heads     heads
+	banner    []byte
+	document  func() ([]byte, error) // the description of the interface
+	news      *news
+	documents *documents // nil without them
+	started   time.Time
+	labels    *telemetry.ModelNames // label values of models
 }
 
 // New makes the interface.
 func New(cfg Config) *API {
-	a := &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version), started: time.Now()}
+	a := &API{Config: cfg, cors: newCORS(cfg.CORSOrigins), banner: banner(cfg.Version, cfg.Docs), started: time.Now()}
+	if cfg.Docs {
+		a.documents = newDocuments()
+	}
 	a.document = sync.OnceValues(func() ([]byte, error) { return openapi.Document(cfg.Version) })
 	a.news, a.labels = &news{api: a}, telemetry.NewModelNames(a.knows)
 	return a

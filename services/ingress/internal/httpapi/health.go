@@ -10,11 +10,15 @@ import (
 	"hydrallm/shared/fault"
 )
 
-// banner is the answer of GET / (R-023).
-func banner(version string) []byte {
+// banner is the answer of GET / (R-023). Without its documents a gateway names the description of its interface.
+func banner(version string, docs bool) []byte {
+	pages := "/openapi.json"
+	if docs {
+		pages = pathDocs + "/"
+	}
 	body, err := json.Marshal(map[string]any{
 		"status": "online", "message": "HydraLLM, an OpenAI-compatible gateway", "version": version,
-		"docs": "/openapi.json", "openapi": "/openapi.json", "ui": "/ui/",
+		"docs": pages, "openapi": "/openapi.json", "ui": "/ui/",
 	})
 	if err != nil { // a map of strings always marshals
 		panic(err)

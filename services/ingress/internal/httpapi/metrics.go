@@ -21,11 +21,12 @@ const (
 	routeMetrics route = "metrics"
 	routeRoot    route = "root"
 	routeUI      route = "ui"
+	routeDocs    route = "docs"
 )
 
 // allRoutes is the closed set.
 func allRoutes() []route {
-	list := []route{routeOther, routeAdmin, routeHealth, routeMetrics, routeRoot, routeUI}
+	list := []route{routeOther, routeAdmin, routeHealth, routeMetrics, routeRoot, routeUI, routeDocs}
 	for i := range operations {
 		if !slices.Contains(list, operations[i].route) {
 			list = append(list, operations[i].route)

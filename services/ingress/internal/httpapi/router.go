@@ -55,6 +55,8 @@ func (a *API) route(x *exchange) error {
 		return a.v1(x, strings.TrimSuffix(path, "/"))
 	case path == pathUI || strings.HasPrefix(path, pathUI+"/"):
 		return a.ui(x, path)
+	case path == pathDocs || strings.HasPrefix(path, pathDocs+"/"):
+		return a.docs(x, path)
 	}
 	r, ok := plainRoutes[path]
 	if !ok {
@@ -67,7 +69,7 @@ func (a *API) route(x *exchange) error {
 	return r.serve(a, x)
 }
 
-// plainRoutes are those that nobody needs a key for, beside the files of the web interface.
+// plainRoutes are those that nobody needs a key for, beside the web interface and the documents.
 var plainRoutes = map[string]struct {
 	label route
 	serve func(*API, *exchange) error

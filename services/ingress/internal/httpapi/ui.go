@@ -13,8 +13,8 @@ import (
 
 const pathUI = "/ui"
 
-// Headers of all that is below /ui: it can be nobody's frame, says nobody where it was, and is nothing but what it says.
-var uiHeaders = [...][2]string{
+// Headers of all files for browsers: they can be nobody's frame, say nobody where they were, and are nothing but what they say.
+var fileHeaders = [...][2]string{
 	{"Content-Security-Policy", ui.PolicyHeader},
 	{"X-Content-Type-Options", "nosniff"},
 	{"X-Frame-Options", "DENY"},
@@ -30,13 +30,8 @@ func (a *API) ui(x *exchange, path string) error {
 	if err := x.allow(get); err != nil {
 		return err
 	}
-	for _, h := range uiHeaders {
-		x.Response.Header.Set(h[0], h[1])
-	}
-	if path == pathUI { // relative, since a proxy may have taken away what is before it
-		x.Response.Header.Set(fasthttp.HeaderLocation, "ui/")
-		x.SetStatusCode(fasthttp.StatusPermanentRedirect)
-		return nil
+	if path == pathUI {
+		return x.toFolder("ui/")
 	}
 	file := ui.Files()[strings.TrimPrefix(path, pathUI+"/")]
 	if path == pathUI+"/" {
@@ -47,7 +42,23 @@ func (a *API) ui(x *exchange, path string) error {
 	if file == nil {
 		return fault.New(fault.NotFound, "There is no such file of the web interface")
 	}
+	x.file(file)
+	return nil
+}
+
+// toFolder sends a browser on to the folder that it has named without a slash. The address is relative, since a proxy may have taken away what is before it.
+func (x *exchange) toFolder(name string) error {
+	x.Response.Header.Set(fasthttp.HeaderLocation, name)
+	x.SetStatusCode(fasthttp.StatusPermanentRedirect)
+	return nil
+}
+
+// file answers with a file for browsers.
+func (x *exchange) file(file *ui.File) {
 	h := &x.Response.Header
+	for _, field := range fileHeaders {
+		h.Set(field[0], field[1])
+	}
 	h.Set(fasthttp.HeaderETag, file.ETag)
 	if file.Immutable {
 		h.Set(fasthttp.HeaderCacheControl, "public, max-age=31536000, immutable")
@@ -57,7 +68,7 @@ func (a *API) ui(x *exchange, path string) error {
 	h.Set(fasthttp.HeaderVary, fasthttp.HeaderAcceptEncoding)
 	if matches(x.Request.Header.Peek(fasthttp.HeaderIfNoneMatch), file.ETag) {
 		x.SetStatusCode(fasthttp.StatusNotModified)
-		return nil
+		return
 	}
 	h.SetContentType(file.Type)
 	body := file.Body
@@ -66,7 +77,6 @@ func (a *API) ui(x *exchange, path string) error {
 		body = file.Gzip
 	}
 	x.Response.SetBodyRaw(body)
-	return nil
 }
 
 // locale is the language that the gateway was told to speak, "" for none.

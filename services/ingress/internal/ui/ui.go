@@ -79,7 +79,7 @@ func read(from fs.FS) (*site, error) {
 		if name == page {
 			continue
 		}
-		if s.files[folder+"/"+name], err = newFile(name, bodies[name], true); err != nil {
+		if s.files[folder+"/"+name], err = NewFile(name, bodies[name], true); err != nil {
 			return nil, err
 		}
 		if strings.HasSuffix(name, ".js") {
@@ -92,7 +92,7 @@ func read(from fs.FS) (*site, error) {
 			if err != nil {
 				return nil, err
 			}
-			if pages[locale], err = newFile(page, body, false); err != nil {
+			if pages[locale], err = NewFile(page, body, false); err != nil {
 				return nil, err
 			}
 		}
@@ -131,7 +131,8 @@ func fill(index []byte, values map[string]any) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-func newFile(name string, body []byte, immutable bool) (*File, error) {
+// NewFile makes a file, whose type is that of its name.
+func NewFile(name string, body []byte, immutable bool) (*File, error) {
 	sum := sha256.Sum256(body)
 	f := &File{Type: typeOf(name), Body: body, ETag: `"` + hex.EncodeToString(sum[:12]) + `"`, Immutable: immutable}
 	var packed bytes.Buffer
@@ -154,7 +155,7 @@ func newFile(name string, body []byte, immutable bool) (*File, error) {
 // types does not depend on what the machine says of files, as package mime does.
 var types = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
-	".json": "application/json",
+	".json": "application/json", ".png": "image/png",
 }
 
 func typeOf(name string) string {
