@@ -5,5 +5,5 @@ import "embed"
 
 // Files are the documents and their pictures, by their paths below this directory.
 //
-//go:embed *.md *.png adr clients
+//go:embed *.md *.png adr clients providers
 var Files embed.FS
