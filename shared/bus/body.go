@@ -44,8 +44,14 @@ func (b *Bus) storeBody(ctx context.Context, name string, body []byte) error {
 	return nil
 }
 
-// loadBody gets such a body.
+// loadBody gets a body that is not in its message.
 func (b *Bus) loadBody(ctx context.Context, name string) (body []byte, err error) {
+	if isLocal(name) {
+		if body = b.local.get(name); body == nil {
+			return nil, fmt.Errorf("loading body %s: %w", name, jetstream.ErrObjectNotFound)
+		}
+		return body, nil
+	}
 	for p := (patience{}); p.last < lastBodyWait; {
 		try, cancel := p.next(ctx)
 		body, err = b.bodies.GetBytes(try, name)
@@ -63,7 +69,11 @@ func (b *Bus) loadBody(ctx context.Context, name string) (body []byte, err error
 
 // Discard removes the stored body of this message, if it had one. Bodies that nobody discards expire.
 func (w *Work) Discard(ctx context.Context) error {
-	if w.object == "" {
+	switch {
+	case w.object == "":
+		return nil
+	case isLocal(w.object):
+		w.bus.local.discard(w.object)
 		return nil
 	}
 	if err := w.bus.bodies.Delete(ctx, w.object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {

@@ -30,6 +30,7 @@ type Config struct {
 	Identity  Identity              // who this is to a secured server
 	Name      string                // of the connection, shown by the server; answers to its questions come below _INBOX.<Name>
 	InProcess InProcess             // a server in this process, or nil
+	Local     *Local                // of all services, when each of them is in this process; may be nil
 	Topology  topology.Config       // wanted streams and buckets
 	Logger    *slog.Logger          // required
 	Metrics   prometheus.Registerer // may be nil
@@ -60,6 +61,7 @@ type Bus struct {
 	metrics *metrics
 	wanted  topology.Config
 	bodies  jetstream.ObjectStore
+	local   *Local // nil = bodies travel
 	log     *slog.Logger
 
 	maxInline int // largest body that travels inside a message
@@ -85,7 +87,7 @@ func Connect(ctx context.Context, cfg Config) (*Bus, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bus{id: strings.ToLower(rand.Text()), log: cfg.Logger, wanted: cfg.Topology, metrics: figures}
+	b := &Bus{id: strings.ToLower(rand.Text()), log: cfg.Logger, wanted: cfg.Topology, metrics: figures, local: cfg.Local}
 	b.control.work = map[string]*Work{}
 	b.unheard.off = cfg.InProcess != nil
 	b.session = newSession(b, cfg.Logger)

@@ -94,42 +94,47 @@ func TestForwardWithAnotherBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := setup(t)
-			signs := make(chan contract.Sign, 64)
-			bustest.Own(t, b, "i1", bustest.Owner{Signs: signs})
-			consume(t, b, bus.WorkConfig{Consumer: topology.Enricher}, func(ctx context.Context, w *bus.Work) {
-				if !bytes.Equal(tt.in, w.Body) {
-					t.Error("the stage gets another body at delivery", w.Delivery)
-				}
-				if w.Delivery > 1 {
-					if err := w.Forward(ctx, tt.edit); err != nil {
-						t.Error(err)
-					}
-					return
-				}
-				// It dies when the next stage has the request, before its own message is settled.
-				forwarded := *w.Request
-				forwarded.Slip = forwarded.Slip[1:]
-				if err := b.PublishWork(ctx, &forwarded, tt.out); err != nil {
-					t.Error(err)
-				}
-				w.Retry(0)
-			})
-			require.NoError(t, b.PublishWork(t.Context(), request("r", contract.StageAnalyzed, contract.StageEnriched), tt.in))
-			require.Equal(t, contract.StageEnriched, queued(t, signs))
-			got := make(chan []byte, 2)
-			consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
-				got <- bytes.Clone(w.Body)
-				w.Done()
-				if err := w.Discard(ctx); err != nil {
-					t.Error(err)
-				}
-			})
-			require.True(t, bytes.Equal(tt.out, await.Value(t, got)))
-			require.NoError(t, b.PublishWork(t.Context(), request("last"), []byte("last")))
-			require.Equal(t, "last", string(await.Value(t, got)), "it is stored once")
+			forwards(t, setup(t), tt.in, tt.edit, tt.out)
 		})
 	}
+}
+
+// forwards has a stage that dies, and is repeated, make out of in by an edit.
+func forwards(t *testing.T, b *bus.Bus, in, edit, out []byte) {
+	t.Helper()
+	signs := make(chan contract.Sign, 64)
+	bustest.Own(t, b, "i1", bustest.Owner{Signs: signs})
+	consume(t, b, bus.WorkConfig{Consumer: topology.Enricher}, func(ctx context.Context, w *bus.Work) {
+		if !bytes.Equal(in, w.Body) {
+			t.Error("the stage gets another body at delivery", w.Delivery)
+		}
+		if w.Delivery > 1 {
+			if err := w.Forward(ctx, edit); err != nil {
+				t.Error(err)
+			}
+			return
+		}
+		// It dies when the next stage has the request, before its own message is settled.
+		forwarded := *w.Request
+		forwarded.Slip = forwarded.Slip[1:]
+		if err := b.PublishWork(ctx, &forwarded, out); err != nil {
+			t.Error(err)
+		}
+		w.Retry(0)
+	})
+	require.NoError(t, b.PublishWork(t.Context(), request("r", contract.StageAnalyzed, contract.StageEnriched), in))
+	require.Equal(t, contract.StageEnriched, queued(t, signs))
+	got := make(chan []byte, 2)
+	consume(t, b, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+		got <- bytes.Clone(w.Body)
+		w.Done()
+		if err := w.Discard(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	require.True(t, bytes.Equal(out, await.Value(t, got)))
+	require.NoError(t, b.PublishWork(t.Context(), request("last"), []byte("last")))
+	require.Equal(t, "last", string(await.Value(t, got)), "it is stored once")
 }
 
 // R-402, delivery rule 3: what nobody waits for does not reach the handler: what comes too late, and a redelivery that its owner does not let run.

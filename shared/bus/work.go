@@ -28,7 +28,11 @@ func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byt
 	if err != nil {
 		return err
 	}
-	return b.publishWork(ctx, msg, req.ID)
+	err = b.publishWork(ctx, msg, req.ID)
+	if errors.Is(err, ErrWorkFull) {
+		b.local.discard(first(msg.Header[contract.HeaderBody]))
+	}
+	return err
 }
 
 // workMessage makes the message for the first stage of the slip. A body above the payload limit is stored under a name of its own for each
@@ -36,14 +40,19 @@ func (b *Bus) PublishWork(ctx context.Context, req *contract.Request, body []byt
 func (b *Bus) workMessage(ctx context.Context, req *contract.Request, body []byte) (*nats.Msg, error) {
 	stage := string(req.Slip.Here())
 	msg := &nats.Msg{Subject: waitsAt(req), Header: req.Header(), Data: body}
-	if len(body) > b.maxInline {
-		name := req.ID + "." + stage
+	name := req.ID + "." + stage
+	switch {
+	case len(body) > b.maxInline:
 		if err := b.storeBody(ctx, name, body); err != nil {
 			return nil, err
 		}
-		msg.Header[contract.HeaderBody] = []string{name}
-		msg.Data = nil
+	case !req.Background && b.local.put(localMark+name, body):
+		name = localMark + name
+	default:
+		return msg, nil
 	}
+	msg.Header[contract.HeaderBody] = []string{name}
+	msg.Data = nil
 	return msg, nil
 }
 

@@ -1,0 +1,98 @@
+package bus
+
+import (
+	"bytes"
+	"strings"
+	"sync"
+	"time"
+)
+
+// What is kept of bodies in this process. Below localFrom it costs less to send them.
+const (
+	localFrom  = 32 << 10
+	localBytes = 256 << 20     // of all bodies; beyond, they are sent
+	localLife  = time.Hour     // of one that nobody discards: twice what its message can wait
+	localMark  = "in-process." // begins their names, so that they are never looked for in the object store
+)
+
+// Local keeps bodies of requests for services that share a process and its NATS server: the message of such a request has a name for its body, as one whose
+// body is in the object store, and the bytes are copied once where they are published, not five times on their way through the server. It suits a
+// stream of requests in memory (ADR 1), which ends with the process as the bodies do. It is safe for concurrent use; nil keeps nothing.
+type Local struct {
+	mu     sync.Mutex
+	bodies map[string]*localBody
+	order  []*localBody // oldest first; those that are gone are left out when their turn comes
+	size   int
+}
+
+type localBody struct {
+	name string
+	data []byte // nil = gone
+	ends time.Time
+}
+
+// NewLocal makes one for all the services of a process.
+func NewLocal() *Local { return &Local{bodies: map[string]*localBody{}} }
+
+// put keeps a copy of body, and says whether it does.
+func (l *Local) put(name string, body []byte) bool {
+	if l == nil || len(body) < localFrom {
+		return false
+	}
+	now := time.Now()
+	b := &localBody{name: name, data: bytes.Clone(body), ends: now.Add(localLife)}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(l.bodies[name])
+	l.expire(now)
+	if l.size+len(body) > localBytes {
+		return false
+	}
+	l.bodies[name], l.order, l.size = b, append(l.order, b), l.size+len(body)
+	return true
+}
+
+// get gives a body, which is not to be changed; nil if it is gone.
+func (l *Local) get(name string) []byte {
+	if l == nil {
+		return nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.bodies[name]; b != nil {
+		return b.data
+	}
+	return nil
+}
+
+func (l *Local) discard(name string) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drop(l.bodies[name])
+	l.expire(time.Now())
+}
+
+func (l *Local) drop(b *localBody) {
+	if b != nil && b.data != nil {
+		delete(l.bodies, b.name)
+		l.size -= len(b.data)
+		b.data = nil
+	}
+}
+
+// expire drops what is over.
+func (l *Local) expire(now time.Time) {
+	n := 0
+	for n < len(l.order) && (l.order[n].data == nil || now.After(l.order[n].ends)) {
+		l.drop(l.order[n])
+		n++
+	}
+	clear(l.order[:n])
+	l.order = l.order[n:]
+}
+
+// isLocal says whether a body of this name is in the process.
+func isLocal(name string) bool { return strings.HasPrefix(name, localMark) }

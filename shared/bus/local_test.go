@@ -1,0 +1,82 @@
+package bus_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/bus"
+	"hydrallm/shared/bus/bustest"
+	"hydrallm/shared/contract"
+	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/natstest"
+	"hydrallm/shared/topology"
+)
+
+// connectLocal gives a connection of a service that shares its process with others.
+func connectLocal(t *testing.T, server bus.InProcess, local *bus.Local) *bus.Bus {
+	t.Helper()
+	b, err := bus.Connect(t.Context(), bus.Config{InProcess: server, Name: t.Name(), Local: local, Logger: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, b.Close(context.WithoutCancel(t.Context()))) })
+	return b
+}
+
+// a body goes from service to service without the stream, at each delivery, until it is discarded.
+func TestBodiesInTheProcess(t *testing.T) {
+	t.Parallel()
+	srv, local := natstest.Start(t), bus.NewLocal()
+	ingress, worker, alone := connectLocal(t, srv, local), connectLocal(t, srv, local), bustest.Connect(t, srv)
+	letRun(t, ingress)
+	bustest.LimitWork(t, srv, 16<<10)
+	body := bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
+	type delivery struct {
+		count uint64
+		body  []byte
+	}
+	got := make(chan delivery, 4)
+	consume(t, worker, bus.WorkConfig{Consumer: topology.Analyzer}, func(ctx context.Context, w *bus.Work) {
+		if err := w.Forward(ctx, nil); err != nil {
+			t.Error(err)
+		}
+	})
+	consume(t, worker, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+		got <- delivery{w.Delivery, w.Body}
+		if w.Delivery == 1 {
+			w.Retry(0)
+			return
+		}
+		if err := w.Discard(ctx); err != nil {
+			t.Error(err)
+		}
+		w.Done()
+	})
+	require.NoError(t, ingress.PublishWork(t.Context(), request("r", contract.StageReceived, contract.StageEnriched), body))
+	for count := uint64(1); count <= 2; count++ {
+		d := await.Value(t, got)
+		require.Equal(t, count, d.count)
+		require.True(t, bytes.Equal(body, d.body))
+	}
+	// The stream has no room for a body that travels in it.
+	require.ErrorIs(t, alone.PublishWork(t.Context(), request("alone"), body), bus.ErrWorkFull)
+}
+
+// a stage finds its input at each delivery, whatever it has made of it.
+func TestForwardInTheProcess(t *testing.T) {
+	t.Parallel()
+	small, large := []byte("{}"), bytes.Repeat([]byte("0123456789abcdef"), 4<<10)
+	for name, tt := range map[string]struct{ in, edit, out []byte }{
+		"small to large":  {small, large, large},
+		"large to small":  {large, small, small},
+		"large to large":  {large, large[1:], large[1:]},
+		"large unchanged": {large, nil, large},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			forwards(t, connectLocal(t, natstest.Start(t), bus.NewLocal()), tt.in, tt.edit, tt.out)
+		})
+	}
+}
