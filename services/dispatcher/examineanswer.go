@@ -51,10 +51,10 @@ func (e *examiner) askModels(ctx context.Context) {
 func (e *examiner) goodKey() (key string, ok bool) {
 	var unclear []int
 	for i, k := range e.found.Keys {
-		switch k.Outcome.Class {
-		case ClassSuccess:
+		switch class := k.Outcome.Class; {
+		case class == ClassSuccess:
 			return e.keyAt(i), true
-		case ClassModel, Class(classify.Client):
+		case class == ClassModel, class == Class(classify.Client):
 			unclear = append(unclear, i)
 		}
 	}

@@ -62,7 +62,7 @@ func TestCertificateChangesUnderStreams(t *testing.T) {
 	for i := range open {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url+"/v1/chat/completions", strings.NewReader(streamBody))
 		require.NoError(t, err)
-		open[i], err = g.client.Do(req)
+		open[i], err = g.client.Do(req) //nolint:bodyclose // below
 		require.NoError(t, err)
 		require.Equal(t, int64(1), open[i].TLS.PeerCertificates[0].SerialNumber.Int64())
 		require.Equal(t, "HTTP/1.1", open[i].Proto)

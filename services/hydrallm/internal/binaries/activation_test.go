@@ -35,13 +35,13 @@ type manager struct {
 
 func newManager(t *testing.T, env func(addr string) []string) (m *manager, addr string) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of this test
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
 	socket, err := ln.(*net.TCPListener).File() //nolint:forcetypeassert // TCP
 	require.NoError(t, err)
 	require.NoError(t, ln.Close())
 	t.Cleanup(func() { _ = socket.Close() })
-	dir, err := os.MkdirTemp("", "notify") // the path of a socket has to be short
+	dir, err := os.MkdirTemp("", "notify") //nolint:usetesting // the path of a socket has to be short
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	path := filepath.Join(dir, "s")
@@ -55,7 +55,7 @@ func newManager(t *testing.T, env func(addr string) []string) (m *manager, addr 
 // start runs the process. The shell knows the id that it keeps.
 func (m *manager) start(t *testing.T) *processtest.Process {
 	t.Helper()
-	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0"`, m.binary) //nolint:noctx // processtest ends it
+	cmd := exec.Command("/bin/sh", "-c", `LISTEN_PID=$$ exec "$0"`, m.binary)
 	cmd.Env, cmd.ExtraFiles = append(os.Environ(), m.env...), []*os.File{m.socket}
 	return processtest.Start(t, cmd)
 }

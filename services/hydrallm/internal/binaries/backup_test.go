@@ -124,7 +124,7 @@ func TestBackupAndRestore(t *testing.T) {
 	for range 3 {
 		load.Go(func() {
 			for ctx.Err() == nil {
-				if _, err := a.ask(t.Context(), key, http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`); err != nil {
+				if _, err := a.ask(context.WithoutCancel(ctx), key, http.MethodPost, "/v1/chat/completions", `{"model":"m","messages":[{"role":"user","content":"hi"}]}`); err != nil {
 					t.Error(err)
 					return
 				}
@@ -150,7 +150,7 @@ func TestBackupAndRestore(t *testing.T) {
 		require.NotContains(t, a.run(t, true, "backup", "-"), secret)
 	}
 	messages := a.get(t, "", http.MethodGet, "/v1/admin/sessions/ses_kept/messages", "")
-	require.Equal(t, 4, len(gjson.Parse(messages).Array()), messages)
+	require.Len(t, gjson.Parse(messages).Array(), 4, messages)
 	a.stop(t)
 
 	b := install(t, upstream.URL())
@@ -180,7 +180,7 @@ func TestBackupAndRestore(t *testing.T) {
 	require.Contains(t, b.run(t, false, "restore", stopped), "--force")
 	require.Contains(t, b.run(t, true, "restore", "--force", stopped), ".before-")
 	b.start(t)
-	require.Equal(t, 6, len(gjson.Parse(b.get(t, "", http.MethodGet, "/v1/admin/sessions/ses_kept/messages", "")).Array()))
+	require.Len(t, gjson.Parse(b.get(t, "", http.MethodGet, "/v1/admin/sessions/ses_kept/messages", "")).Array(), 6)
 	b.stop(t)
 	old, err := filepath.Glob(filepath.Join(b.dir, "data", "*.before-*"))
 	require.NoError(t, err)

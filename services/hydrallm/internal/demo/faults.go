@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func (f *faults) wrap(next http.Handler) http.Handler {
 			refuse(w, http.StatusServiceUnavailable, "server_error", "", "This provider was broken on purpose.")
 			return
 		case Limited:
-			w.Header().Set("Retry-After", fmt.Sprint(int(keyRest.Seconds())))
+			w.Header().Set("Retry-After", strconv.Itoa(int(keyRest.Seconds())))
 			refuse(w, http.StatusTooManyRequests, "requests", "rate_limit_exceeded", "Too many requests for this key.")
 			return
 		case Slow:

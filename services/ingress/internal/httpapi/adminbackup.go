@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -49,7 +50,7 @@ func (b *backupBody) WriteTo(w io.Writer) (n int64, err error) {
 		}
 		next := query.GetBackup.AskEach(b.api.Queries(), b.api.Bus, []string{b.piece.Instance}, query.BackupPiece{ID: b.piece.ID, Piece: i})[0]
 		if next.Err != nil {
-			b.api.Log.Warn("a backup is broken off", "error", next.Err)
+			b.api.Log.Warn("a backup is broken off", slog.Any("error", next.Err))
 			return n, fmt.Errorf("fetching a backup: %w", next.Err)
 		}
 		b.piece = next.Answer

@@ -30,7 +30,7 @@ func (c *Conn) Gone() bool {
 
 // hungUp says whether the other side has closed a socket, whatever is there to be read: who speaks TLS says that it leaves before it does.
 func hungUp(fd uintptr) bool {
-	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}} //nolint:gosec // a file descriptor is small
+	poll := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(poll, 0)
 	return err == nil && n > 0 && poll[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
 }

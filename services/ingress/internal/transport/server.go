@@ -69,7 +69,7 @@ func (s *Server) Start(ctx context.Context, door Door, http *fasthttp.Server) er
 		return fmt.Errorf("listening: %w", err)
 	}
 	for _, ln := range s.listeners {
-		s.running.Go(func() { s.accept(ln) })
+		s.running.Go(func() { s.accept(ln) }) //nolint:contextcheck // connections outlive the start
 	}
 	return nil
 }

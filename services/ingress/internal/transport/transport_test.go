@@ -210,7 +210,7 @@ func TestSocketsOfOthers(t *testing.T) {
 	var sockets []*os.File
 	var addrs []string
 	for range 2 {
-		ln, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // of this test
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		socket, err := ln.(*net.TCPListener).File() //nolint:forcetypeassert // TCP
 		require.NoError(t, err)
@@ -231,7 +231,7 @@ func TestSocketsOfOthers(t *testing.T) {
 		waiting = nil
 		require.NoError(t, s.Drain(t.Context()))
 		for _, addr := range addrs {
-			conn, err := net.Dial("tcp", addr) //nolint:noctx // of this test
+			conn, err := net.Dial("tcp", addr)
 			require.NoError(t, err, "nobody serves, and nobody is refused")
 			require.NoError(t, conn.SetDeadline(time.Now().Add(testWait)))
 			t.Cleanup(func() { _ = conn.Close() })
@@ -240,7 +240,7 @@ func TestSocketsOfOthers(t *testing.T) {
 			waiting = append(waiting, conn)
 		}
 	}
-	other, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket")) //nolint:noctx // of this test
+	other, err := net.Listen("unix", filepath.Join(t.TempDir(), "socket"))
 	require.NoError(t, err)
 	socket, err := other.(*net.UnixListener).File() //nolint:forcetypeassert // a Unix socket
 	require.NoError(t, err)
