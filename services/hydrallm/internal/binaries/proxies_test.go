@@ -22,15 +22,7 @@ import (
 // startNginx runs nginx with the example of the documentation in front of a gateway, and gives its address.
 func startNginx(t *testing.T, gateway string) string {
 	t.Helper()
-	program := machine.Program(t, "nginx")
-	example, err := os.ReadFile("../../../../deploy/nginx.example.conf")
-	require.NoError(t, err)
 	dir, addr := t.TempDir(), freeport.Addr(t)
-	server := string(example)
-	for old, ours := range map[string]string{"127.0.0.1:8000": gateway, "listen 8080": "listen " + addr} {
-		require.Equal(t, 1, strings.Count(server, old), old)
-		server = strings.Replace(server, old, ours, 1)
-	}
 	conf := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`
 daemon off;
@@ -47,23 +39,63 @@ uwsgi_temp_path uwsgi;
 scgi_temp_path scgi;
 %s
 }
-`, server)
+`, example(t, "nginx.example.conf", "127.0.0.1:8000", gateway, "listen 8080", "listen "+addr))
 	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
-	w := processtest.Start(t, exec.Command(program, "-p", dir, "-e", "stderr", "-c", conf))
-	await.True(t, func() bool { return reachable(t, addr) || w.Ended() })
-	require.False(t, w.Ended(), "nginx ended at start:\n%s", w.Log.String())
+	awaitProxy(t, exec.Command(machine.Program(t, "nginx"), "-p", dir, "-e", "stderr", "-c", conf), addr)
 	return addr
+}
+
+// startCaddy does the same with Caddy.
+func startCaddy(t *testing.T, gateway string) string {
+	t.Helper()
+	dir, addr := t.TempDir(), freeport.Addr(t)
+	conf := filepath.Join(dir, "Caddyfile")
+	text := "{\n\tadmin off\n\tgrace_period 1s\n}\n" + example(t, "caddy.example", "127.0.0.1:8000", gateway, "llm.example.com {", "http://"+addr+" {")
+	require.NoError(t, os.WriteFile(conf, []byte(text), 0o600))
+	cmd := exec.Command(machine.Program(t, "caddy"), "run", "--adapter", "caddyfile", "--config", conf)
+	cmd.Env = []string{"HOME=" + dir}
+	awaitProxy(t, cmd, addr)
+	return addr
+}
+
+// example is a file of deploy with pairs of texts replaced, each of which stands there once.
+func example(t *testing.T, name string, pairs ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(repositoryRoot, "deploy", name))
+	require.NoError(t, err)
+	text := string(data)
+	for i := 0; i < len(pairs); i += 2 {
+		require.Equal(t, 1, strings.Count(text, pairs[i]), pairs[i])
+		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	}
+	return text
+}
+
+func awaitProxy(t *testing.T, cmd *exec.Cmd, addr string) {
+	t.Helper()
+	w := processtest.Start(t, cmd)
+	await.True(t, func() bool { return reachable(t, addr) || w.Ended() })
+	require.False(t, w.Ended(), "it ended at start:\n%s", w.Log.String())
 }
 
 // R-022, R-012: five people share a gateway below a path of a site, each with a key. Pieces of a stream come through while the upstream is not at
 // its end, a client that leaves is noticed behind the proxy, and large bodies, names with slashes and errors are the gateway's affair.
-func TestClientKeysBehindNginx(t *testing.T) {
+func TestClientKeysBehindProxies(t *testing.T) {
 	t.Parallel()
+	for name, start := range map[string]func(t *testing.T, gateway string) string{"nginx": startNginx, "Caddy": startCaddy} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			addr := freeport.Addr(t)
+			behindProxy(t, addr, "http://"+start(t, addr)+"/llm/v1")
+		})
+	}
+}
+
+func behindProxy(t *testing.T, addr, front string) {
+	t.Helper()
 	upstream := fakellm.Start(t)
 	upstream.Handle(fakellm.Talk("hello world"))
 	upstream.Offer("vendor/real")
-	addr := freeport.Addr(t)
-	front := "http://" + startNginx(t, addr) + "/llm/v1"
 	keys := []string{"key-of-ann-1", "key-of-bob-2", "key-of-eve-3", "key-of-joe-4", "key-of-sue-5"}
 	env := append(alone(t, t.TempDir(), addr, upstream.URL()), "CLIENT_API_KEYS="+strings.Join(keys, ","))
 	w := processtest.Run(t, processtest.AllInOne(t), env)
@@ -93,6 +125,9 @@ func TestClientKeysBehindNginx(t *testing.T) {
 	large := strings.Replace(question("m", false), `"hi"`, `"`+strings.Repeat("a long story ", 300_000)+`"`, 1)
 	require.Equal(t, http.StatusOK, ann.do(t, http.MethodPost, "/chat/completions", large).status)
 	require.Equal(t, http.StatusNotFound, client{base: strings.TrimSuffix(front, "/v1")}.do(t, http.MethodGet, "/metrics", "").status)
+	inside := ann.do(t, http.MethodGet, "/admin/status", "")
+	require.Equal(t, http.StatusNotFound, inside.status)
+	require.NotContains(t, inside.body, `"error"`, "the admin routes stay inside: the proxy answers")
 	lost := ann.do(t, http.MethodGet, "/nowhere", "")
 	require.Equal(t, http.StatusNotFound, lost.status)
 	require.Contains(t, lost.body, "/v1/chat/completions", "the gateway's own words")
