@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"hydrallm/shared/config"
 )
@@ -130,6 +131,6 @@ func list(ctx context.Context, client *http.Client, address string) (models []st
 // usable says whether the name of a model can be written into a configuration.
 func usable(name string) bool {
 	const longest = 200
-	return name != "" && len(name) <= longest && strings.TrimSpace(name) == name && !strings.Contains(name, "${") &&
+	return name != "" && len(name) <= longest && strings.TrimSpace(name) == name && utf8.ValidString(name) && !strings.Contains(name, "${") &&
 		!strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) })
 }
