@@ -29,7 +29,7 @@ const backupNote = "Keys that were added at run time are encrypted: only the ADM
 // Limits of a backup under way.
 const (
 	backupPiece  = 1 << 20          // bytes
-	backupIdle   = time.Minute      // between two questions for it
+	backupIdle   = 3 * time.Minute  // between two questions for it: a client that is slow, or an ingress that has died
 	backupSettle = 90 * time.Second // until the facts from before it are stored
 )
 
@@ -73,8 +73,12 @@ func (b *backups) get(ctx context.Context, q query.BackupPiece) (query.BackupDat
 		q = query.BackupPiece{ID: b.now.id}
 	}
 	now := b.now
-	if now == nil || now.id != q.ID || q.Piece > now.next || q.Piece < now.next-1 {
+	if now == nil || now.id != q.ID || !q.Drop && (q.Piece > now.next || q.Piece < now.next-1) {
 		return query.BackupData{}, errBackupGone
+	}
+	if q.Drop {
+		b.give(now)
+		return query.BackupData{Instance: b.id, ID: now.id, End: true}, nil
 	}
 	if q.Piece == now.next-1 {
 		return now.last, nil

@@ -12,6 +12,8 @@ const FromEnvironment = "environment"
 type Config struct {
 	Source string // absolute path of the file, or FromEnvironment
 
+	OldPlaces []string // of data: paths that are used because an older version put them there, which warnings name
+
 	Server     Server
 	Providers  []Provider
 	Upstreams  []Upstream

@@ -45,8 +45,10 @@ func (doc *document) placePaths() {
 // place is where a path of the file is. Older versions took paths relative to where the process was started.
 func (doc *document) place(key, path string) string {
 	switch started := filepath.Join(doc.started, path); {
-	case path == "" || filepath.IsAbs(path):
+	case path == "":
 		return path
+	case filepath.IsAbs(path):
+		return filepath.Clean(path)
 	case doc.Source == FromEnvironment:
 		return started
 	default:
@@ -58,6 +60,11 @@ func (doc *document) place(key, path string) string {
 func (doc *document) existing(key, path, before string) string {
 	if path == before || exists(path) || !exists(before) {
 		return path
+	}
+	if key == "DATA_DIR" || key == "sessions.database" || key == "nats.store_dir" {
+		if key == "DATA_DIR" || key == "sessions.database" || key == "nats.store_dir" {
+			doc.OldPlaces = append(doc.OldPlaces, before)
+		}
 	}
 	doc.warn(key, "%s is used, where older versions put it: move it to %s", before, path)
 	return before

@@ -8,8 +8,9 @@ var GetBackup = Op[BackupPiece, BackupData]{SessionWriter, "backup", 2 * time.Mi
 
 // BackupPiece names a piece of a backup.
 type BackupPiece struct {
-	ID    string `json:"id,omitempty"` // "" = begin one
-	Piece int    `json:"piece"`        // from 0 on
+	ID    string `json:"id,omitempty"`   // "" = begin one
+	Piece int    `json:"piece"`          // from 0 on
+	Drop  bool   `json:"drop,omitempty"` // nobody wants the rest of it
 }
 
 // BackupData is a piece.

@@ -142,7 +142,7 @@ func TestBackupAndRestore(t *testing.T) {
 	info, err := os.Stat(file)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
-	require.Contains(t, a.run(t, false, "backup", file), "exists")
+	require.Contains(t, a.run(t, false, "backup", file), "is there already")
 	require.Contains(t, a.run(t, false, "restore", "--force", file), "the gateway runs")
 	data, err := os.ReadFile(file)
 	require.NoError(t, err)

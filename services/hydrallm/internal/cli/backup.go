@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"hydrallm/services/hydrallm/internal/backup"
+	"hydrallm/services/hydrallm/internal/newfile"
 	sessionwriter "hydrallm/services/session-writer"
 	"hydrallm/shared/process"
 )
@@ -24,46 +24,51 @@ type backupCmd struct {
 }
 
 // Run writes a backup, and reads it while it does.
-func (c backupCmd) Run(a *App) (err error) {
-	env := a.Env
-	if c.Config != "" {
-		env.File = c.Config
-	}
-	settings, err := process.LoadFrom(env, process.Overrides{})
+func (c backupCmd) Run(a *App) error {
+	settings, err := loadFor(a, c.Config)
 	if err != nil {
 		return err
 	}
-	out, report := a.Out, a.ErrOut
-	if c.File != "-" {
-		file, err := newFile(c.File)
-		if err != nil {
-			return err
-		}
-		defer func() {
-			if err = errors.Join(err, file.Close()); err == nil {
-				err = os.Rename(file.Name(), c.File)
-			}
-			if err != nil {
-				_ = os.Remove(file.Name()) // it is of no use
-			}
-		}()
-		out, report = file, a.Out
+	write := func(w io.Writer) error { return c.write(a, settings, w) }
+	if c.File == "-" {
+		made, err := checked(a.Out, write)
+		return errors.Join(err, told(a.ErrOut, made, err))
 	}
-	made, err := checked(out, func(w io.Writer) error { return c.write(a, settings, w) })
+	file, err := newfile.Create(c.File, secretMode, false)
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(report, "backup of %s by version %s, schema %d. Added keys in it are encrypted under the admin key of now; conversations are not encrypted.\n",
+	made, err := checked(file, write)
+	if err != nil {
+		return errors.Join(err, file.Discard()) // a part of a backup is of no use
+	}
+	if err := file.Commit(); err != nil {
+		return err
+	}
+	return told(a.Out, made, nil)
+}
+
+// told says which backup was made, unless there is an error.
+func told(w io.Writer, made sessionwriter.Backup, err error) error {
+	if err != nil {
+		return nil
+	}
+	_, err = fmt.Fprintf(w, "backup of %s by version %s, schema %d. Added keys in it are encrypted under the admin key of now; conversations are not encrypted.\n",
 		made.Time.Format("2006-01-02 15:04:05 UTC"), made.Version, made.Schema)
 	return err
 }
 
-// newFile makes the file that becomes the backup; nobody else may read it.
-func newFile(path string) (*os.File, error) {
-	if _, err := os.Lstat(path); err == nil {
-		return nil, &fs.PathError{Op: "backup", Path: path, Err: fs.ErrExist}
+// loadFor reads the configuration of a gateway whose data are wanted, and says what is odd about where they are.
+func loadFor(a *App, file string) (process.Settings, error) {
+	env := a.Env
+	if file != "" {
+		env.File = file
 	}
-	return os.OpenFile(path+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // the operator names the file
+	settings, err := process.LoadFrom(env, process.Overrides{})
+	for _, w := range settings.Warnings {
+		fmt.Fprintf(a.ErrOut, "warning: %s\n", w)
+	}
+	return settings, err
 }
 
 // checked has write write to out, and reads what it writes.
@@ -143,13 +148,13 @@ type restoreCmd struct {
 
 // Run puts a backup back.
 func (c restoreCmd) Run(a *App) error {
-	env := a.Env
-	if c.Config != "" {
-		env.File = c.Config
-	}
-	settings, err := process.LoadFrom(env, process.Overrides{})
+	settings, err := loadFor(a, c.Config)
 	if err != nil {
 		return err
+	}
+	if old := settings.OldPlaces; len(old) > 0 { // what is meant is not sure enough to replace data
+		return fmt.Errorf("data of an older version are in %s, and not where DATA_DIR or the configuration says: move them first, or name the place in sessions.database and nats.store_dir",
+			strings.Join(old, " and "))
 	}
 	file, err := os.Open(c.File)
 	if err != nil {

@@ -42,3 +42,27 @@ func content(t *testing.T, path, want string) {
 	require.NoError(t, err)
 	require.Equal(t, want, string(data))
 }
+
+// of several that make one file the first one has it, and nothing is left of the others, nor of one that is given up.
+func TestCreate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	path := filepath.Join(dir, "backup")
+	var files []*newfile.File
+	for range 3 {
+		f, err := newfile.Create(path, 0o600, false)
+		require.NoError(t, err)
+		files = append(files, f)
+	}
+	for i, f := range files {
+		_, err := f.Write([]byte{'0' + byte(i)})
+		require.NoError(t, err)
+	}
+	require.NoError(t, files[2].Discard())
+	require.NoError(t, files[1].Commit())
+	require.ErrorIs(t, files[0].Commit(), newfile.ErrExists)
+	content(t, path, "1")
+	left, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Len(t, left, 1)
+}

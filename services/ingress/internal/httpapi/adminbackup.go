@@ -42,6 +42,7 @@ type backupBody struct {
 func (b *backupBody) WriteTo(w io.Writer) (n int64, err error) {
 	for i := 1; ; i++ {
 		if err := b.writer.write(w, b.piece.Data); err != nil {
+			b.drop()
 			return n, err
 		}
 		n += int64(len(b.piece.Data))
@@ -54,6 +55,17 @@ func (b *backupBody) WriteTo(w io.Writer) (n int64, err error) {
 			return n, fmt.Errorf("fetching a backup: %w", next.Err)
 		}
 		b.piece = next.Answer
+	}
+}
+
+// drop says that nobody wants the rest, so that the next backup need not wait.
+func (b *backupBody) drop() {
+	if b.piece.End {
+		return
+	}
+	question := query.BackupPiece{ID: b.piece.ID, Drop: true}
+	if got := query.GetBackup.AskEach(b.api.Queries(), b.api.Bus, []string{b.piece.Instance}, question)[0]; got.Err != nil {
+		b.api.Log.Warn("a backup that nobody wants any more", slog.Any("error", got.Err))
 	}
 }
 

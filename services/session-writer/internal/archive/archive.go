@@ -39,7 +39,7 @@ type Part struct {
 
 const (
 	manifestName = "manifest.json"
-	maxPart      = 512 << 20 // bytes
+	maxPart      = 256 << 20 // bytes; those of this program are 1 MiB and a row
 	maxParts     = 1 << 20
 )
 
@@ -133,8 +133,12 @@ func finish(m *Manifest, text []byte, found []Part, files *tar.Reader, zip io.Re
 	if err := json.Unmarshal(text, m); err != nil {
 		return wrong("in its manifest", err)
 	}
-	if m.Format > Format {
-		return fmt.Errorf("%w: form %d, by version %s", ErrFormat, m.Format, shown(m.Version))
+	m.Version = shown(m.Version)
+	switch {
+	case m.Format > Format:
+		return fmt.Errorf("%w: form %d, by version %s", ErrFormat, m.Format, m.Version)
+	case m.Format < 1:
+		return fmt.Errorf("%w: its manifest has no form", ErrDamaged)
 	}
 	for i := range max(len(m.Parts), len(found)) {
 		switch {
@@ -144,8 +148,11 @@ func finish(m *Manifest, text []byte, found []Part, files *tar.Reader, zip io.Re
 			return fmt.Errorf("%w: part %s is not what was written", ErrDamaged, shown(found[i].Name))
 		}
 	}
-	if _, err := files.Next(); !errors.Is(err, io.EOF) {
+	switch _, err := files.Next(); {
+	case err == nil:
 		return fmt.Errorf("%w: something comes behind its manifest", ErrDamaged)
+	case !errors.Is(err, io.EOF):
+		return wrong("behind its manifest", err)
 	}
 	if _, err := io.Copy(io.Discard, zip); err != nil { // the check sum of all of it
 		return wrong("at its end", err)

@@ -198,8 +198,11 @@ func (r *Restorer) Take(ctx context.Context, table string, chunk []byte) error {
 	}
 	lines := bufio.NewReader(bytes.NewReader(chunk))
 	var names []string
-	if err := nextLine(lines, &names); err != nil || len(names) == 0 {
+	if err := nextLine(lines, &names); err != nil {
 		return fmt.Errorf("%w: table %s: %w", errRow, table, err)
+	}
+	if len(names) == 0 {
+		return fmt.Errorf("%w: table %s has no columns", errRow, table)
 	}
 	for _, n := range names {
 		if strings.Trim(n, "abcdefghijklmnopqrstuvwxyz_0123456789") != "" {
@@ -222,8 +225,11 @@ func (r *Restorer) Take(ctx context.Context, table string, chunk []byte) error {
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if err != nil || len(values) != len(names) {
+		if err != nil {
 			return fmt.Errorf("%w: table %s: %w", errRow, table, err)
+		}
+		if len(values) != len(names) {
+			return fmt.Errorf("%w: table %s: it has %d values for %d columns", errRow, table, len(values), len(names))
 		}
 		if err := r.insert(ctx, statement, table, names, values); err != nil {
 			return fmt.Errorf("storing into table %s: %w", table, err)
