@@ -52,7 +52,7 @@ func (Form) Chat(body []byte) ([]byte, error) {
 	return scan.Chat(), nil
 }
 
-// Messages gives the prompt as a message of the user, or what WithMessages put in its place.
+// Messages gives the prompt as a message of the user, or what WithMessages put in its place. A request that no chat model can serve has none.
 func (Form) Messages(body []byte) ([]contract.Message, error) {
 	scan, err := openai.ScanCompletion(body)
 	switch {
@@ -60,7 +60,7 @@ func (Form) Messages(body []byte) ([]contract.Message, error) {
 		return nil, err
 	case !scan.History.IsZero():
 		return chat.Form{}.Messages(body)
-	case len(scan.Prompts) != 1:
+	case scan.Demand != nil:
 		return nil, scan.Demand
 	}
 	return []contract.Message{{Body: scan.UserMessage()}}, nil
