@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,9 +65,9 @@ func example(t *testing.T, name string, pairs ...string) string {
 	data, err := os.ReadFile(filepath.Join(repositoryRoot, "deploy", name))
 	require.NoError(t, err)
 	text := string(data)
-	for i := 0; i < len(pairs); i += 2 {
-		require.Equal(t, 1, strings.Count(text, pairs[i]), pairs[i])
-		text = strings.Replace(text, pairs[i], pairs[i+1], 1)
+	for pair := range slices.Chunk(pairs, 2) {
+		require.Equal(t, 1, strings.Count(text, pair[0]), pair[0])
+		text = strings.Replace(text, pair[0], pair[1], 1)
 	}
 	return text
 }

@@ -32,7 +32,10 @@ func (c backupCmd) Run(a *App) error {
 	write := func(w io.Writer) error { return c.write(a, settings, w) }
 	if c.File == "-" {
 		made, err := checked(a.Out, write)
-		return errors.Join(err, told(a.ErrOut, made, err))
+		if err != nil {
+			return err
+		}
+		return told(a.ErrOut, made)
 	}
 	file, err := newfile.Create(c.File, secretMode, false)
 	if err != nil {
@@ -45,15 +48,12 @@ func (c backupCmd) Run(a *App) error {
 	if err := file.Commit(); err != nil {
 		return err
 	}
-	return told(a.Out, made, nil)
+	return told(a.Out, made)
 }
 
-// told says which backup was made, unless there is an error.
-func told(w io.Writer, made sessionwriter.Backup, err error) error {
-	if err != nil {
-		return nil
-	}
-	_, err = fmt.Fprintf(w, "backup of %s by version %s, schema %d. Added keys in it are encrypted under the admin key of now; conversations are not encrypted.\n",
+// told says which backup was made.
+func told(w io.Writer, made sessionwriter.Backup) error {
+	_, err := fmt.Fprintf(w, "backup of %s by version %s, schema %d. Added keys in it are encrypted under the admin key of now; conversations are not encrypted.\n",
 		made.Time.Format("2006-01-02 15:04:05 UTC"), made.Version, made.Schema)
 	return err
 }
