@@ -62,9 +62,7 @@ func (doc *document) existing(key, path, before string) string {
 		return path
 	}
 	if key == "DATA_DIR" || key == "sessions.database" || key == "nats.store_dir" {
-		if key == "DATA_DIR" || key == "sessions.database" || key == "nats.store_dir" {
-			doc.OldPlaces = append(doc.OldPlaces, before)
-		}
+		doc.OldPlaces = append(doc.OldPlaces, before)
 	}
 	doc.warn(key, "%s is used, where older versions put it: move it to %s", before, path)
 	return before
