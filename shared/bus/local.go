@@ -2,6 +2,7 @@ package bus
 
 import (
 	"bytes"
+	"container/list"
 	"strings"
 	"sync"
 	"time"
@@ -20,19 +21,19 @@ const (
 // stream of requests in memory (ADR 1), which ends with the process as the bodies do. It is safe for concurrent use; nil keeps nothing.
 type Local struct {
 	mu     sync.Mutex
-	bodies map[string]*localBody
-	order  []*localBody // oldest first; those that are gone are left out when their turn comes
+	bodies map[string]*list.Element // of order
+	order  list.List                // of *localBody, oldest first
 	size   int
 }
 
 type localBody struct {
 	name string
-	data []byte // nil = gone
+	data []byte
 	ends time.Time
 }
 
 // NewLocal makes one for all the services of a process.
-func NewLocal() *Local { return &Local{bodies: map[string]*localBody{}} }
+func NewLocal() *Local { return &Local{bodies: map[string]*list.Element{}} }
 
 // put keeps a copy of body, and says whether it does.
 func (l *Local) put(name string, body []byte) bool {
@@ -48,7 +49,7 @@ func (l *Local) put(name string, body []byte) bool {
 	if l.size+len(body) > localBytes {
 		return false
 	}
-	l.bodies[name], l.order, l.size = b, append(l.order, b), l.size+len(body)
+	l.bodies[name], l.size = l.order.PushBack(b), l.size+len(body)
 	return true
 }
 
@@ -59,8 +60,8 @@ func (l *Local) get(name string) []byte {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if b := l.bodies[name]; b != nil {
-		return b.data
+	if e := l.bodies[name]; e != nil {
+		return bodyOf(e).data
 	}
 	return nil
 }
@@ -75,24 +76,23 @@ func (l *Local) discard(name string) {
 	l.expire(time.Now())
 }
 
-func (l *Local) drop(b *localBody) {
-	if b != nil && b.data != nil {
+func (l *Local) drop(e *list.Element) {
+	if e != nil {
+		b := bodyOf(e)
+		l.order.Remove(e)
 		delete(l.bodies, b.name)
 		l.size -= len(b.data)
-		b.data = nil
 	}
 }
 
 // expire drops what is over.
 func (l *Local) expire(now time.Time) {
-	n := 0
-	for n < len(l.order) && (l.order[n].data == nil || now.After(l.order[n].ends)) {
-		l.drop(l.order[n])
-		n++
+	for e := l.order.Front(); e != nil && now.After(bodyOf(e).ends); e = l.order.Front() {
+		l.drop(e)
 	}
-	clear(l.order[:n])
-	l.order = l.order[n:]
 }
+
+func bodyOf(e *list.Element) *localBody { return e.Value.(*localBody) } //nolint:forcetypeassert // nothing else is in the list
 
 // isLocal says whether a body of this name is in the process.
 func isLocal(name string) bool { return strings.HasPrefix(name, localMark) }

@@ -30,7 +30,12 @@ func TestLocalBodies(t *testing.T) {
 		l.discard("unknown")
 		require.Nil(t, l.get("a"))
 		require.Equal(t, localFrom, l.size)
-		require.Len(t, l.order, 1)
+		require.Equal(t, 1, l.order.Len())
+		for range 3 {
+			require.True(t, l.put("c", body))
+			l.discard("c")
+		}
+		require.Equal(t, 1, l.order.Len(), "nothing is left of what is gone, also behind what stays")
 
 		<-time.After(localLife)
 		half := make([]byte, localBytes/2)
@@ -45,7 +50,7 @@ func TestLocalBodies(t *testing.T) {
 		l.discard("c")
 		require.Zero(t, l.size)
 		require.Empty(t, l.bodies)
-		require.Empty(t, l.order)
+		require.Zero(t, l.order.Len())
 	})
 	var none *Local
 	require.False(t, none.put("a", make([]byte, localFrom)))
