@@ -138,6 +138,9 @@ func (c *Conn) Close() error {
 	return c.err
 }
 
+// closeSoon is Close for who must not wait: a client that speaks TLS and reads nothing takes seconds to be told. The server waits for it all the same.
+func (c *Conn) closeSoon() { go func() { _ = c.Close() }() }
+
 // end closes the connection. A client that speaks TLS is told, unless nothing can be sent any more.
 func (c *Conn) end() error {
 	if c.secure == nil || c.aborted.Load() || c.plain.Load() {

@@ -142,7 +142,7 @@ func (s *Server) accept(ln net.Listener) {
 		}
 		idle, ok := s.admit(conn)
 		if idle != nil {
-			_ = idle.Close()
+			idle.closeSoon()
 		}
 		if !ok {
 			_ = c.Close()
@@ -272,7 +272,7 @@ func (s *Server) list() []*Conn {
 func (s *Server) closeIdle() {
 	for _, c := range s.list() {
 		if c.claim(firstRequestStop) {
-			_ = c.Close()
+			c.closeSoon()
 		}
 	}
 }
