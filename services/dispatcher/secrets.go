@@ -22,11 +22,6 @@ type knownSecrets struct {
 	replacer *strings.Replacer
 }
 
-// shortestSecret is the length of those that are removed: shorter ones would garble ordinary words.
-const shortestSecret = 6
-
-const removed = "[redacted]"
-
 func newSecrets(cfg *config.Config) *secrets {
 	s := &secrets{}
 	s.known.Store(&knownSecrets{})
@@ -40,15 +35,11 @@ func (s *secrets) add(values ...string) {
 	defer s.mu.Unlock()
 	k := &knownSecrets{values: slices.Clone(s.known.Load().values)}
 	for _, v := range values {
-		if len(v) >= shortestSecret && !slices.Contains(k.values, v) {
+		if len(v) >= config.ShortestSecret && !slices.Contains(k.values, v) {
 			k.values = append(k.values, v)
 		}
 	}
-	var pairs []string
-	for _, v := range k.values {
-		pairs = append(pairs, v, removed)
-	}
-	k.replacer = strings.NewReplacer(pairs...)
+	k.replacer = config.Redactor(k.values)
 	s.known.Store(k)
 }
 
@@ -64,7 +55,7 @@ func (s *secrets) Replace(text string) string {
 		if slices.ContainsFunc(k.values, func(secret string) bool {
 			return len(pieces[1]) >= shortestPiece && strings.HasPrefix(secret, pieces[1]) || len(pieces[2]) >= shortestPiece && strings.HasSuffix(secret, pieces[2])
 		}) {
-			return removed
+			return config.Redacted
 		}
 		return word
 	})

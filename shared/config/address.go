@@ -66,10 +66,10 @@ func (n node) shownURL() string {
 	}
 	s, query, _ := strings.Cut(n.Value, "?")
 	if i := strings.LastIndex(s, "@"); i >= 0 {
-		s = redacted + s[i:]
+		s = Redacted + s[i:]
 	}
 	if query != "" {
-		s += "?" + redacted
+		s += "?" + Redacted
 	}
 	return strconv.Quote(short(s))
 }

@@ -1,13 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 )
 
-const redacted = "[redacted]"
+// Redacted stands in the place of a secret.
+const Redacted = "[redacted]"
 
 // Secret is text that must not be seen: every way to print or encode it gives a placeholder. It can't protect
 // itself in unexported fields, whose methods fmt doesn't call, and as the key of a map in JSON.
@@ -17,19 +19,33 @@ type Secret string
 func (s Secret) Reveal() string { return string(s) }
 
 // String gives the placeholder.
-func (Secret) String() string { return redacted }
+func (Secret) String() string { return Redacted }
 
 // GoString gives the placeholder.
-func (Secret) GoString() string { return redacted }
+func (Secret) GoString() string { return Redacted }
 
 // Format writes the placeholder for every verb.
-func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(Redacted)) }
 
 // LogValue gives the placeholder to log/slog.
-func (Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (Secret) LogValue() slog.Value { return slog.StringValue(Redacted) }
 
 // MarshalText gives the placeholder to JSON, YAML and everything else that encodes text.
-func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (Secret) MarshalText() ([]byte, error) { return []byte(Redacted), nil }
+
+// ShortestSecret is the length in bytes of those that Redactor removes: shorter ones would garble ordinary words.
+const ShortestSecret = 6
+
+// Redactor takes secrets out of text, for which it puts Redacted. Where one begins with another, nothing is left of the longer one.
+func Redactor(secrets []string) *strings.Replacer {
+	var pairs []string
+	for _, s := range slices.SortedFunc(slices.Values(secrets), func(a, b string) int { return cmp.Compare(len(b), len(a)) }) {
+		if len(s) >= ShortestSecret {
+			pairs = append(pairs, s, Redacted)
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}
 
 // Mask shows which key is meant without giving it away: at most the first 8 characters, of keys below 16 characters at most 4, of keys
 // below 8 none.

@@ -63,6 +63,15 @@ func TestSecrets(t *testing.T) {
 	require.Empty(t, sound(t, "").Secrets())
 }
 
+// a secret that begins another leaves nothing of it, whichever comes first; what is short stays.
+func TestRedactor(t *testing.T) {
+	t.Parallel()
+	for _, secrets := range [][]string{{"team-key", "team-key-of-two", "short"}, {"team-key-of-two", "short", "team-key"}, {"team-key", "team-key", "team-key-of-two"}} {
+		require.Equal(t, "[redacted] and [redacted] in short", config.Redactor(secrets).Replace("team-key-of-two and team-key in short"), secrets)
+	}
+	require.Equal(t, "anything", config.Redactor(nil).Replace("anything"))
+}
+
 //
 func TestMask(t *testing.T) {
 	t.Parallel()

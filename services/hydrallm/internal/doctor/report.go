@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"hydrallm/shared/config"
 )
 
 // State is how a check ended.
@@ -36,18 +38,9 @@ type Report struct {
 	Checks  []Row         `json:"checks"`
 }
 
-// shortestSecret is the length of the secrets that are taken out of what is shown: shorter ones would garble ordinary words.
-const shortestSecret = 6
-
 // newReport sums up rows. The secrets are taken out of them, wherever they come from.
 func newReport(version string, rows []Row, secrets []string) Report {
-	var pairs []string
-	for _, s := range secrets {
-		if len(s) >= shortestSecret {
-			pairs = append(pairs, s, "[redacted]")
-		}
-	}
-	clean := strings.NewReplacer(pairs...)
+	clean := config.Redactor(secrets)
 	r := Report{Version: version, State: OK, Counts: map[State]int{OK: 0, Warn: 0, Fail: 0, Skipped: 0}, Checks: []Row{}}
 	for _, row := range rows {
 		row.Check, row.Found, row.Do = oneLine(clean.Replace(row.Check)), oneLine(clean.Replace(row.Found)), oneLine(clean.Replace(row.Do))
