@@ -108,28 +108,34 @@ func (b *backups) give(one *backup) {
 	}
 }
 
-// begin starts the making of a backup, which goes on as far as it is read. The caller has the lock.
-func (b *backups) begin(ctx context.Context) error { //nolint:contextcheck // what goes on between questions is the service's
+// begin starts the making of a backup. The caller has the lock.
+func (b *backups) begin(ctx context.Context) error {
 	settle, over := context.WithTimeout(ctx, backupSettle)
 	defer over()
 	if err := b.bus.FactsSettled(settle, topology.SessionWriter); err != nil {
 		return &fault.Fault{Kind: fault.Unavailable, Message: "What happened before the backup can't be stored at the moment", RetryAfter: time.Second, Cause: err}
 	}
+	b.start(func(ctx context.Context, w io.Writer) error { return writeBackup(ctx, w, b.version, b.store, b.bus) }) //nolint:contextcheck // what goes on between questions is the service's
+	return nil
+}
+
+// start has write make the backup, which goes on as far as it is read. The caller has the lock.
+func (b *backups) start(write func(ctx context.Context, w io.Writer) error) {
 	work, cancel := context.WithCancel(b.work)
 	r, w := io.Pipe()
 	one := &backup{id: strings.ToLower(rand.Text()), pipe: r, cancel: cancel}
 	one.idle = time.AfterFunc(backupIdle, func() {
+		cancel() // a question that waits for data, and has the lock, ends
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.give(one)
 	})
-	context.AfterFunc(work, func() { //nolint:contextcheck // it is the service's
+	context.AfterFunc(work, func() {
 		one.idle.Stop()
 		_ = w.CloseWithError(context.Canceled) // never fails
 	})
-	b.running.Go(func() { _ = w.CloseWithError(writeBackup(work, w, b.version, b.store, b.bus)) })
+	b.running.Go(func() { _ = w.CloseWithError(write(work, w)) })
 	b.now = one
-	return nil
 }
 
 // record is a value of a bucket.

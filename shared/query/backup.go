@@ -3,7 +3,7 @@ package query
 import "time"
 
 // GetBackup gives a backup of all that is kept, piece by piece; GET /v1/admin/backup. The first question, without an id, begins one at any session-writer. The
-// others go to that instance, one after the other; one that nobody goes on with is given up after a minute.
+// others go to that instance, one after the other; a backup that nobody goes on with is given up after some minutes.
 var GetBackup = Op[BackupPiece, BackupData]{SessionWriter, "backup", 2 * time.Minute}
 
 // BackupPiece names a piece of a backup.
