@@ -25,9 +25,10 @@ type facts interface {
 // sessions reads and writes sessions so that whoever reads one sees every turn whose fact is in the stream, whether a batch with it was written or
 // not, and by whom.
 type sessions struct {
-	store *store.Store
-	facts facts
-	log   *slog.Logger
+	store    *store.Store
+	database *database // hears what becomes of each transaction
+	facts    facts
+	log      *slog.Logger
 }
 
 // portion is how many facts of a session are stored in one transaction. After a long outage there are thousands, more than there is time for at once: what
@@ -59,7 +60,7 @@ func (s *sessions) pending(ctx context.Context, session string) (turns []contrac
 			turns = append(turns, t)
 		}
 		if len(turns) == portion {
-			if err := s.store.CatchUp(ctx, session, turns, upTo); err != nil {
+			if err := s.apply(ctx, session, turns, upTo); err != nil {
 				return nil, upTo, err
 			}
 			turns = nil
@@ -73,7 +74,13 @@ func (s *sessions) catchUp(ctx context.Context, session string) error {
 	if err != nil || len(turns) == 0 {
 		return err
 	}
-	return s.store.CatchUp(ctx, session, turns, upTo)
+	return s.apply(ctx, session, turns, upTo)
+}
+
+func (s *sessions) apply(ctx context.Context, session string, turns []contract.Turn, upTo uint64) error {
+	err := s.store.CatchUp(ctx, session, turns, upTo)
+	s.database.wrote(ctx, err)
+	return err
 }
 
 // forget removes a session, from the stream too, so that nothing of it is left or comes back.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/session-writer/internal/store"
@@ -42,7 +43,8 @@ func TestCatchingUpGoesOn(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	h := &hurried{Bus: bustest.Start(t)}
-	s := &sessions{store: db, facts: h, log: slog.New(slog.DiscardHandler)}
+	log := slog.New(slog.DiscardHandler)
+	s := &sessions{store: db, database: &database{store: db, log: log, up: prometheus.NewGauge(prometheus.GaugeOpts{Name: "up"})}, facts: h, log: log}
 	publish := func(n int, kind contract.TurnKind, message string) {
 		rid := fmt.Sprintf("r%d", n)
 		data, err := json.Marshal(contract.Turn{Session: "s", RequestID: rid, Principal: "k:1", Unsaved: true, Messages: []string{message}, At: time.Now()})

@@ -126,7 +126,7 @@ func (s *Service) begin(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	all := &sessions{store: db, facts: s.bus, log: s.log}
+	all := &sessions{store: db, database: r.database, facts: s.bus, log: s.log}
 	kept := &stored{store: db, facts: s.bus, life: s.cfg.responseLife, most: maxInherited}
 	summaries, texts, err := s.compressors(r)
 	if err != nil {
