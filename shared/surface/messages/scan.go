@@ -103,13 +103,19 @@ func (r *scan) member() {
 		n, _ := strconv.ParseInt(string(r.s.Skip().Of(r.body)), 10, 64)
 		r.maxTokens = max(n, 0)
 	case "tools":
-		value := r.s.Skip().Of(r.body)
-		if len(value) > 0 && value[0] == '[' && len(bytes.TrimSpace(value[1:len(value)-1])) > 0 {
+		value := r.value(name, '[', "an array of tools")
+		if len(value) > 0 && len(bytes.TrimSpace(value[1:len(value)-1])) > 0 {
 			r.req.Traits.Tools, r.tools = true, value
 			r.characters += int64(len(value))
 		}
 	case "tool_choice":
-		r.choice = r.s.Skip().Of(r.body)
+		r.choice = r.value(name, '{', "an object")
+	case "stop_sequences":
+		for n, sequence := range elements(r.value(name, '[', "an array of strings")) {
+			if !isString(sequence) {
+				r.fail(openai.CodeInvalidType, name+"."+strconv.Itoa(n), "must be a string")
+			}
+		}
 	case "thread":
 		r.thread = r.s.Kind() == '{'
 		r.s.Skip()
@@ -131,6 +137,18 @@ func (r *scan) member() {
 		}
 		r.s.Skip()
 	}
+}
+
+// value gives a member that is an array ('[') or an object ('{'), and nil for null and for anything else, which is refused.
+func (r *scan) value(name string, first byte, want string) []byte {
+	kind, value := r.s.Kind(), r.s.Skip().Of(r.body)
+	if kind == first {
+		return value
+	}
+	if kind != 'n' {
+		r.fail(openai.CodeInvalidType, name, "must be %s", want)
+	}
+	return nil
 }
 
 func (r *scan) text(name string) string {
