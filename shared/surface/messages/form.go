@@ -61,21 +61,35 @@ func (Form) Messages(body []byte) ([]contract.Message, error) {
 	return list, nil
 }
 
-// WithMessages writes messages with their originals, others as this surface has them. What the system says in a history goes to the member system.
+// WithMessages writes messages with their originals, others as this surface has them: results of tools that follow each other are one message, as the
+// protocol wants it, and what the user says next is in it too. What the system says in a history goes to the member system.
 func (f Form) WithMessages(body []byte, list []contract.Message) []byte {
 	var all, system [][]byte
+	var results [][]byte // the blocks of the message that was written last, if it is made of results
 	for i := range list {
-		switch m := &list[i]; {
+		m := &list[i]
+		switch {
 		case m.Original != nil:
-			all = append(all, m.Original)
+			all, results = append(all, m.Original), nil
+			continue
 		case m.Within:
+			continue
 		case rawjson.Is(rawjson.Get(m.Body, "role"), roleSystem), rawjson.Is(rawjson.Get(m.Body, "role"), "developer"):
 			system = append(system, m.Body)
-		default:
-			if own := fromHub(m.Body); own != nil {
-				all = append(all, own)
-			}
+			continue
 		}
+		role, blocks := fromHub(m.Body)
+		if len(blocks) == 0 {
+			continue
+		}
+		if role == roleUser && results != nil {
+			all, blocks = all[:len(all)-1], append(results, blocks...)
+		}
+		results = nil
+		if rawjson.Is(rawjson.Get(blocks[len(blocks)-1], "type"), "tool_result") {
+			results = blocks
+		}
+		all = append(all, rawjson.Object(nil).Text("role", role).Set("content", rawjson.Array(blocks)).End())
 	}
 	body = rawjson.AppendSet(nil, body, "messages", rawjson.Array(all))
 	for _, m := range system {

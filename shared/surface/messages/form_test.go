@@ -168,6 +168,11 @@ func TestScan(t *testing.T) {
 		`{"messages":[{"role":"user","content":[{"text":"x"}]}]}`:                               "messages.0.content.0.type: Field required",
 		`{"messages":[{"role":"user","content":"x"}],"stream":"yes"}`:                           "stream: must be a boolean",
 		`{"messages":[{"role":"user","content":"x"}],"model":1}`:                                "model: must be a string",
+		`{"messages":[{"role":"user","content":"x"}],"tools":{"name":"f"}}`:                     "tools: must be an array",
+		`{"messages":[{"role":"user","content":"x"}],"tools":"f"}`:                              "tools: must be an array",
+		`{"messages":[{"role":"user","content":"x"}],"tool_choice":"any"}`:                      "tool_choice: must be an object",
+		`{"messages":[{"role":"user","content":"x"}],"stop_sequences":"a"}`:                     "stop_sequences: must be an array",
+		`{"messages":[{"role":"user","content":"x"}],"stop_sequences":["a",1]}`:                 "stop_sequences.1: must be a string",
 		`{"model":"a","messages":[{"role":"user","content":"x"}],"model":"b"}`:                  "model: is given more than once",
 		`{"Model":"a","messages":[{"role":"user","content":"x"}]}`:                              "Model: is 'model'",
 		`{"system":5,"messages":[{"role":"user","content":"x"}]}`:                               "system: must be a string or an array",
@@ -218,6 +223,23 @@ func TestMessages(t *testing.T) {
 		{"role":"assistant","content":[{"type":"tool_use","id":"x","name":"f","input":{"n":1.50}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"r"}]},
 		{"role":"assistant","content":[{"type":"thinking","thinking":"t","signature":"s"},{"type":"redacted_thinking","data":"d"},{"type":"text","text":"no"}]}]}`, string(body))
 	require.Contains(t, string(body), "1.50")
+
+	// The results of one answer are one message, with what the user says next; what a client wrote stays as it is.
+	hub = nil
+	for _, m := range []string{
+		`{"role":"tool","tool_call_id":"x","content":"r"}`, `{"role":"tool","tool_call_id":"y","content":""}`, `{"role":"user","content":"u"}`, `{"role":"user","content":"v"}`,
+		`{"role":"assistant","content":"a"}`, `{"role":"tool","tool_call_id":"z","content":"r"}`,
+	} {
+		hub = append(hub, contract.Message{Body: []byte(m)})
+	}
+	own := []byte(`{"role":"user", "content":"w"}`)
+	hub = append(hub, contract.Message{Body: own, Original: own}, contract.Message{Body: []byte(`{"role":"tool","tool_call_id":"q","content":"r"}`)})
+	body = messages.Form{}.WithMessages([]byte(`{"messages":[]}`), hub)
+	require.JSONEq(t, `{"messages":[
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"x","content":"r"},{"type":"tool_result","tool_use_id":"y"},{"type":"text","text":"u"}]},
+		{"role":"user","content":[{"type":"text","text":"v"}]},{"role":"assistant","content":[{"type":"text","text":"a"}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"z","content":"r"}]},{"role":"user","content":"w"},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"q","content":"r"}]}]}`, string(body))
 }
 
 // R-280: text of the gateway goes to the system's.

@@ -6,11 +6,10 @@ import (
 	"hydrallm/shared/openai/rawjson"
 )
 
-// fromHub gives a message of Chat Completions, of the user, the assistant or a tool, as Messages has it; nil when there is nothing in it.
-func fromHub(raw []byte) []byte {
+// fromHub gives the role and the blocks that a message of Chat Completions has here, one of the user, the assistant or a tool.
+func fromHub(raw []byte) (role string, blocks [][]byte) {
 	in := rawjson.Given(raw)
-	role := rawjson.Text(in["role"])
-	var blocks [][]byte
+	role = rawjson.Text(in["role"])
 	switch role {
 	case "tool", "function":
 		result := typed("tool_result").Set("tool_use_id", in["tool_call_id"])
@@ -29,10 +28,7 @@ func fromHub(raw []byte) []byte {
 	default:
 		role, blocks = roleUser, partBlocks(in["content"])
 	}
-	if len(blocks) == 0 {
-		return nil
-	}
-	return rawjson.Object(nil).Text("role", role).Set("content", rawjson.Array(blocks)).End()
+	return role, blocks
 }
 
 // ThinkingFormat is that of the entries of reasoning_details in which the dialect of Anthropic keeps thinking: only their signatures are Anthropic's.
