@@ -88,15 +88,20 @@ func (a *attempt) keep(ctx context.Context, kind contract.TurnKind, whole *answe
 	}
 }
 
-// hubMessage gives the message of the first choice of a whole answer as Chat Completions has it, nil if there is none.
+// hubMessage gives the message of the first choice of a whole answer as Chat Completions has it, nil if there is none. Some servers leave out the role, or
+// call the assistant something else, and so does who answers Completions; a history needs it.
 func hubMessage(c *answer.Chunk) []byte {
 	whole := hub.NewAnswer(surface.Disclosure{}, false).Whole(c)
 	choices := rawjson.Get(whole, "choices")
 	for span := range rawjson.Elements(choices) {
-		if message := rawjson.Get(span.Of(choices), "message"); len(message) > 0 && message[0] == '{' {
+		message := rawjson.Get(span.Of(choices), "message")
+		switch {
+		case len(message) == 0 || message[0] != '{':
+			return nil
+		case rawjson.Is(rawjson.Get(message, "role"), "assistant"):
 			return message
 		}
-		return nil
+		return rawjson.AppendSet(nil, message, "role", []byte(`"assistant"`))
 	}
 	return nil
 }

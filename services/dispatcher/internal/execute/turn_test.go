@@ -36,3 +36,23 @@ func TestLongAnswersAreCut(t *testing.T) {
 	require.LessOrEqual(t, len(message), maxKept)
 	require.Nil(t, hubMessage(&answer.Chunk{}))
 }
+
+// R-304: what is kept of an answer is the assistant's, whatever its server calls it, and has the text that came in parts.
+func TestKeptMessages(t *testing.T) {
+	t.Parallel()
+	parse := func(text string) *answer.Chunk {
+		c := &answer.Chunk{}
+		c.Parse([]byte(text))
+		return c
+	}
+	for _, role := range []string{``, `"role":null,`, `"role":"",`, `"role":"model",`, `"role":"user",`, `"role":"assistant",`} {
+		whole := parse(`{"choices":[{"index":0,"message":{` + role + `"content":"a"},"finish_reason":"stop"}]}`)
+		message := hubMessage(whole)
+		require.JSONEq(t, `{"role":"assistant","content":"a"}`, string(message), role)
+	}
+	kept := transcript{said: &stream.Transcript{}}
+	for _, content := range []string{`""`, `[{"type":"thinking","thinking":[{"type":"text","text":"t"}]}]`, `[{"type":"text","text":"a"}]`, `"b"`} {
+		kept.take([]*answer.Chunk{parse(`{"choices":[{"index":0,"delta":{"content":` + content + `}}]}`)})
+	}
+	require.JSONEq(t, `{"role":"assistant","content":"ab","reasoning_content":"t"}`, string(hubMessage(kept.said.Whole())))
+}

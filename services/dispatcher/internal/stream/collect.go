@@ -75,6 +75,11 @@ func (c *Collector) Whole() (*answer.Chunk, error) {
 
 func (a *collected) add(ch *answer.Choice) {
 	a.content = append(a.content, answer.Inner(ch.Content)...)
+	if isArray(ch.Content) { // of a stream that is passed on as it is
+		var parts split
+		parts.take(ch.Content)
+		a.content, a.reasoning = append(a.content, parts.content...), append(a.reasoning, parts.reasoning...)
+	}
 	a.refusal = append(a.refusal, answer.Inner(ch.Refusal)...)
 	if thought := answer.Inner(ch.ReasoningContent); len(thought) > 0 {
 		a.reasoning = append(a.reasoning, thought...)
