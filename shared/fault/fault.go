@@ -76,7 +76,7 @@ type Fault struct { //nolint:errname // the package says it
 	// Details are what the upstream says beside the message, JSON in the client's own protocol; nil = nothing.
 	Details    json.RawMessage `json:"details,omitempty"`
 	TooLong    bool            `json:"too_long,omitempty"`    // of Refused: the prompt exceeds the context of the model
-	RetryAfter time.Duration   `json:"retry_after,omitempty"` // wait that makes sense before a retry, in nanoseconds; 0 = not stated
+	RetryAfter time.Duration   `json:"retry_after,omitempty"` // wait that makes sense before a retry, in nanoseconds; 0 = not stated, Never = none does
 	Cause      error           `json:"-"`                     // for the log
 }
 

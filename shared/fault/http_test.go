@@ -38,6 +38,9 @@ func TestHead(t *testing.T) {
 		require.Equal(t, want > 0, told.Exists())
 		require.Equal(t, want, told.Int())
 	}
+	never := &fault.Fault{Kind: fault.RateLimited, RetryAfter: fault.Never}
+	require.Contains(t, never.Head().Header, [2]string{"X-Should-Retry", "false"})
+	require.False(t, gjson.GetBytes(chat.Errors{}.AppendBody(nil, never, ""), "error.retry_after").Exists())
 	refused := &fault.Fault{Kind: fault.Refused, HTTPStatus: http.StatusTeapot}
 	require.Equal(t, http.StatusTeapot, refused.Head().Status)
 }

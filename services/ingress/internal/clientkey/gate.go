@@ -108,7 +108,7 @@ func limited(what string, r reading, need int64) *fault.Fault {
 	}
 	if need > r.limit { // it will never be let in
 		f.Message = fmt.Sprintf("Request too large for this API key on %s per min: Limit %d, Requested %d", what, r.limit, need)
-		f.RetryAfter = 2 * fault.MaxRetryAfter
+		f.RetryAfter = fault.Never
 	}
 	return f
 }
