@@ -124,7 +124,7 @@ func TestChangingAKey(t *testing.T) {
 	g.makeKey("other")
 	for _, body := range []string{
 		`{"name":""}`, `{"name":"   "}`, `{"name":null}`, `{"name":1}`, `{"name":"a\u0000"}`, `{"name":"` + strings.Repeat("n", 65) + `"}`, `{"allowed_models":"m"}`,
-		`{"allowed_models":[""]}`, `{"allowed_models":[1]}`, `{"limits":{"rpm":-1}}`, `{"limits":{"rpm":1.5}}`, `{"limits":{"rps":1}}`, `{"limits":7}`, `{"limits":{"tpm":1e300}}`,
+		`{"allowed_models":[""]}`, `{"allowed_models":[1]}`, `{"limits":{"rpm":-1}}`, `{"limits":{"rpm":1.5}}`, `{"limits":{"rps":1}}`, `{"limits":7}`, `{"limits":{"tpm":1e300}}`, `{"limits":{"rpm":0}}`, `{"limits":{"rpm":9,"tpm":0}}`,
 		`{"budget":{"amount":0,"unit":"tokens","period":"day"}}`, `{"budget":{"amount":1,"unit":"tokens"}}`, `{"budget":{"amount":1,"unit":"euro","period":"day"}}`,
 		`{"budget":{"amount":1.5,"unit":"tokens","period":"day"}}`, `{"budget":{"amount":-1,"unit":"money","period":"day"}}`, `{"expires_at":"tomorrow"}`,
 		`{"expires_at":"2001-01-01T00:00:00Z"}`, `{"id":"ck_other"}`, `{"revoked":false}`, `{"hash":""}`, `[]`, `{`, `null`,
@@ -170,6 +170,11 @@ func TestAllowedModels(t *testing.T) {
 			require.Equal(t, "model_not_allowed", code)
 		}
 	}
+	const unnamed = `{"messages":[{"role":"user","content":"hi"}]}` // which is a request for auto
+	message, _ := requireError(t, g.chat(unnamed, some.header()...), http.StatusForbidden)
+	require.Contains(t, message, "`auto`")
+	automatic := g.makeKey("automatic", `"allowed_models":["auto"]`)
+	require.NotEqual(t, http.StatusForbidden, g.chat(unnamed, automatic.header()...).StatusCode)
 	requireError(t, g.do(http.MethodGet, "/v1/models/n", nil, some.header()...), http.StatusNotFound)
 	require.Equal(t, http.StatusOK, g.do(http.MethodGet, "/v1/models/vendor/a", nil, some.header()...).StatusCode)
 	a := g.do(http.MethodPost, "/v1/messages", strings.NewReader(`{"model":"n","max_tokens":1,"messages":[{"role":"user","content":"hi"}]}`), some.header()...)

@@ -112,6 +112,8 @@ func TestRoutes(t *testing.T) {
 		"v1 with a slash":       {http.MethodGet, "/v1/", 200, `"status":"online"`},
 		"v1, wrong method":      {http.MethodPost, "/v1", 405, "use GET"},
 		"responses":             {http.MethodPost, "/v1/responses", 400, "input"},
+		"responses, not built":  {http.MethodPost, "/v1/responses/compact", 404, "POST /v1/responses/compact does not exist"},
+		"response, wrong":       {http.MethodPost, "/v1/responses/resp_1", 405, "use GET, HEAD, DELETE"},
 		"messages":              {http.MethodPost, "/v1/messages?beta=true", 200, answerJSON},
 		"chat, trailing slash":  {http.MethodPost, "/v1/chat/completions/", 200, answerJSON},
 		"chat, double slash":    {http.MethodPost, "/v1//chat/completions", 400, "invalid_path"},

@@ -2,19 +2,23 @@ package httpapi
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"hydrallm/services/ingress/internal/clientkey"
+	"hydrallm/services/ingress/internal/modellist"
 	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 	"hydrallm/shared/openai"
 )
 
-// mayAsk says whether the caller's key allows a model (R-774).
+// mayAsk says whether the caller's key allows a model (R-774). Not to name one is to ask for "auto".
 func (x *exchange) mayAsk(model string) *fault.Fault {
+	model = cmp.Or(model, modellist.Auto)
 	if x.key == nil || x.key.Allows(model) {
 		return nil
 	}
@@ -179,8 +183,7 @@ func keyMember(name string, k *clientkey.Key) (target any, kind string) {
 		k.Models = nil
 		return &k.Models, "an array of strings"
 	case "limits":
-		k.Limits = clientkey.Limits{}
-		return &k.Limits, "an object with 'rpm' and 'tpm', which are whole numbers"
+		return (*givenLimits)(&k.Limits), "an object with 'rpm' and 'tpm', which are whole numbers above 0; what is missing is no limit"
 	case "priority":
 		k.Priority = ""
 		return &k.Priority, "high, normal or low"
@@ -193,3 +196,31 @@ func keyMember(name string, k *clientkey.Key) (target any, kind string) {
 	}
 	return nil, ""
 }
+
+// givenLimits are limits as operators give them. Nought, which would be no limit, is refused: whoever writes it means the opposite.
+type givenLimits clientkey.Limits
+
+// UnmarshalJSON takes over all limits, null and absent ones as none.
+func (l *givenLimits) UnmarshalJSON(text []byte) error {
+	var given struct {
+		Requests *int64 `json:"rpm"`
+		Tokens   *int64 `json:"tpm"`
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&given); err != nil {
+		return err
+	}
+	*l = givenLimits{}
+	for _, g := range []struct{ limit, n *int64 }{{&l.Requests, given.Requests}, {&l.Tokens, given.Tokens}} {
+		if g.n == nil {
+			continue
+		}
+		if *g.limit = *g.n; *g.n == 0 {
+			return errNoLimit
+		}
+	}
+	return nil
+}
+
+var errNoLimit = errors.New("a limit of 0")

@@ -164,7 +164,7 @@ func completeOnboarding(x *exchange) error {
 		return err
 	}
 	models := members["enabled_models"]
-	if models == nil || models[0] != '[' {
+	if err := json.Unmarshal(models, new([]string)); err != nil || models[0] != '[' {
 		return invalid("enabled_models", openai.CodeInvalidType, "'enabled_models' must be an array of strings")
 	}
 	if err := x.api.store(map[string]json.RawMessage{settingEnabled: models}); err != nil {

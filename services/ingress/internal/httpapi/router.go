@@ -9,6 +9,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"hydrallm/shared/contract"
 	"hydrallm/shared/fault"
 )
 
@@ -129,13 +130,19 @@ func (a *API) v1(x *exchange, path string) error {
 	}
 	x.principal, x.key = who.Principal, who.Key
 	x.showLimits()
-	if op == nil {
+	if op == nil || noSuchResponse(op, x, given) {
 		return x.unknown(path)
 	}
 	if err := x.allow(op.methods); err != nil {
 		return err
 	}
 	return op.handle(a, x, op)
+}
+
+// noSuchResponse says whether what stands in the place of a response's id is an operation that is not there, such as POST /v1/responses/compact.
+func noSuchResponse(op *operation, x *exchange, given string) bool {
+	_, is := contract.RequestOf(given)
+	return op.path == pathResponses+"/"+id && x.IsPost() && !is
 }
 
 // options answers OPTIONS on a route of clients. What is no route is answered too, or a page could not read the 404.

@@ -59,9 +59,12 @@ func (p Provider) owner() string {
 	return p.ID
 }
 
-// auto is the entry of "auto", which can what one of its providers can.
+// Auto is the model that leaves the choice to the gateway.
+const Auto = "auto"
+
+// auto is the entry of it, which can what one of its providers can.
 func (l *List) auto(book *modelindex.Book) Model {
-	m := Model{ID: "auto", OwnedBy: OwnerGateway, DisplayName: "Automatic", Description: "The gateway chooses provider and model for each request"}
+	m := Model{ID: Auto, OwnedBy: OwnerGateway, DisplayName: "Automatic", Description: "The gateway chooses provider and model for each request"}
 	images := new(false)
 	for _, p := range l.providers {
 		if !slices.Contains(l.automatic, p.ID) {
@@ -80,7 +83,7 @@ func (l *List) auto(book *modelindex.Book) Model {
 // automatic is the entry that leaves the choice of the model to the provider.
 func (p Provider) automatic(book *modelindex.Book) Model {
 	return Model{
-		ID: p.id("auto"), OwnedBy: p.owner(), DisplayName: p.ID + ", automatic", Description: "The gateway chooses among the models of " + p.ID,
+		ID: p.id(Auto), OwnedBy: p.owner(), DisplayName: p.ID + ", automatic", Description: "The gateway chooses among the models of " + p.ID,
 		Capabilities: p.capabilities(book),
 	}
 }
