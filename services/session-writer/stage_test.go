@@ -261,6 +261,9 @@ func TestStageBeforeAPrompt(t *testing.T) {
 		require.Equal(t, http.StatusBadRequest, o.refused, prompt)
 		require.Contains(t, o.body, `"param":"prompt"`, prompt)
 	}
+	o := p.ask("fill", "s", `{"model":"m","prompt":"a","suffix":"b"}`, completions)
+	require.Equal(t, http.StatusBadRequest, o.refused)
+	require.Contains(t, o.body, "'suffix' as it is given has no place in a session")
 }
 
 // R-062: compress_context shortens what is loaded, and neither the question nor what is stored.

@@ -52,7 +52,7 @@ func (Form) Chat(body []byte) ([]byte, error) {
 	return scan.Chat(), nil
 }
 
-// Messages gives the prompt as a message of the user, or what WithMessages put in its place. A request that no chat model can serve has none.
+// Messages gives the prompt as a message of the user, or what WithMessages put in its place. A request that no chat model can serve has none.
 func (Form) Messages(body []byte) ([]contract.Message, error) {
 	scan, err := openai.ScanCompletion(body)
 	switch {
@@ -61,7 +61,10 @@ func (Form) Messages(body []byte) ([]contract.Message, error) {
 	case !scan.History.IsZero():
 		return chat.Form{}.Messages(body)
 	case scan.Demand != nil:
-		return nil, scan.Demand
+		at := scan.Demand.Param
+		return nil, &openai.RequestError{
+			Param: at, Code: scan.Demand.Code, Message: "'" + at + "' as it is given has no place in a session, which is a conversation: it has one text and is answered by the next.",
+		}
 	}
 	return []contract.Message{{Body: scan.UserMessage()}}, nil
 }
