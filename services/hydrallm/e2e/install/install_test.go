@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/machine"
 )
 
 const (
@@ -78,7 +80,7 @@ func TestInstalls(t *testing.T) {
 func npmWays(t *testing.T, dist string) []way {
 	t.Helper()
 	if _, err := exec.LookPath("npx"); err != nil {
-		t.Log("no npm here")
+		t.Run("npm", func(t *testing.T) { machine.Missing(t, "npm", err) })
 		return nil
 	}
 	url := registry(t, filepath.Join(dist, "npm"))
@@ -170,28 +172,45 @@ func (w way) run(t *testing.T) time.Duration {
 		require.NoError(t, err, "%s\n%s", step, out)
 	}
 	url := serving(t, shell(before+w.serve))
-	ask(ctx, t, url)
+	ask(ctx, t, url, "demo")
 	return time.Since(start)
 }
 
 // container starts a clean machine that ends with the test.
 func container(t *testing.T, w way) string {
 	t.Helper()
-	args := []string{"run", "--detach", "--rm", "--network", "host", "--workdir", "/root", "--volume", distMount + ":/dist:ro"}
+	args := []string{"run", "--detach", "--rm", "--network", "host", "--workdir", "/root", "--volume", release(t) + ":/dist:ro"}
 	for _, m := range w.mounts {
 		args = append(args, "--volume", m)
 	}
 	for _, e := range w.env {
 		args = append(args, "--env", e)
 	}
-	out, err := exec.CommandContext(t.Context(), "docker", append(args, w.image, "sleep", "infinity")...).CombinedOutput()
+	return run(t, append(args, w.image, "sleep", "infinity")...)
+}
+
+// run starts a container, with arguments of docker, that ends with the test.
+func run(t *testing.T, args ...string) (id string) {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "docker", args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	lines := strings.Fields(string(out))
-	id := lines[len(lines)-1]
+	id = lines[len(lines)-1]
 	t.Cleanup(func() {
-		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "docker", "rm", "--force", id).Run()
+		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "docker", "rm", "--force", "--volumes", id).Run()
 	})
 	return id
+}
+
+// shellIn gives what runs a command in a container, says what it printed, and fails the test with it.
+func shellIn(t *testing.T, id string) func(command string) string {
+	t.Helper()
+	return func(command string) string {
+		t.Helper()
+		out, err := exec.CommandContext(t.Context(), "docker", "exec", id, "sh", "-c", command).CombinedOutput()
+		require.NoError(t, err, "%s\n%s", command, out)
+		return string(out)
+	}
 }
 
 var address = regexp.MustCompile(`http://127\.0\.0\.1:\d+/v1/chat/completions`)
@@ -227,9 +246,9 @@ func serving(t *testing.T, cmd *exec.Cmd) string {
 }
 
 // ask asks until there is a stream, and reads its first piece.
-func ask(ctx context.Context, t *testing.T, url string) {
+func ask(ctx context.Context, t *testing.T, url, model string) {
 	t.Helper()
-	const body = `{"model": "demo", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`
+	body := `{"model": "` + model + `", "stream": true, "messages": [{"role": "user", "content": "Hello"}]}`
 	ticker := time.NewTicker(200 * time.Millisecond)
 	defer ticker.Stop()
 	for {
@@ -257,32 +276,68 @@ func ask(ctx context.Context, t *testing.T, url string) {
 	}
 }
 
-var distMount string // where the release is, for containers
+var made string // the directory of the release that was made here
 
-// release makes one for this machine, or takes the one that HYDRALLM_DIST names.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if made != "" {
+		_ = os.RemoveAll(made)
+	}
+	os.Exit(code)
+}
+
+// release makes one for this machine, which all tests share, or takes the one that HYDRALLM_DIST names.
 func release(t *testing.T) string {
 	t.Helper()
-	dist := os.Getenv("HYDRALLM_DIST")
-	if dist == "" {
-		dist = filepath.Join(t.TempDir(), "dist")
-		cmd := exec.CommandContext(t.Context(), "go", "run", ".", "dev", dist, "linux/"+runtime.GOARCH)
-		cmd.Dir = root + "/deploy/tools/release"
-		cmd.Env = append(os.Environ(), "GOWORK=off")
-		out, err := cmd.CombinedOutput()
-		require.NoError(t, err, string(out))
+	if dist := os.Getenv("HYDRALLM_DIST"); dist != "" {
+		return dist
 	}
-	distMount = dist
+	dist, err := makeRelease()
+	require.NoError(t, err)
 	return dist
 }
 
+var makeRelease = sync.OnceValues(func() (string, error) {
+	var err error
+	if made, err = os.MkdirTemp("", "hydrallm-release"); err != nil {
+		return "", err
+	}
+	dist := filepath.Join(made, "dist")
+	cmd := exec.Command("go", "run", ".", "dev", dist, "linux/"+runtime.GOARCH)
+	cmd.Dir = root + "/deploy/tools/release"
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("making a release: %w\n%s", err, out)
+	}
+	return dist, nil
+})
+
 func requireEngine(t *testing.T) {
 	t.Helper()
-	if err := exec.CommandContext(t.Context(), "docker", "info").Run(); err != nil {
-		if os.Getenv("HYDRALLM_REQUIRE_SERVICES") == "1" {
-			t.Fatal("no Docker engine answers, and it is required")
-		}
-		t.Skip("no Docker engine answers")
+	if out, err := exec.CommandContext(t.Context(), "docker", "info").CombinedOutput(); err != nil {
+		machine.Missing(t, "Docker engine", fmt.Errorf("%w\n%s", err, out))
 	}
+}
+
+// R-896: the image of a release keeps its data in a volume, and Docker finds it healthy by the check that it brings along, with nothing but the key of a provider.
+func TestImageHealth(t *testing.T) {
+	requireEngine(t)
+	load := exec.CommandContext(t.Context(), "docker", "load", "--input", release(t)+"/hydrallm_dev_linux_"+runtime.GOARCH+"_image.tar")
+	out, err := load.CombinedOutput()
+	require.NoError(t, err, string(out))
+	const volume = "hydrallm-install-image"
+	t.Cleanup(func() {
+		_ = exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", "docker volume rm "+volume+"; docker image rm hydrallm/hydrallm:dev").Run()
+	})
+	addr := freeport.Addr(t)
+	id := run(t, "run", "--detach", "--read-only", "--tmpfs", "/tmp", "--volume", volume+":/data", "--env", "GEMINI_API_KEY=secret", "--publish", addr+":8000", "hydrallm/hydrallm:dev")
+	ctx, cancel := context.WithTimeout(t.Context(), stepLimit)
+	defer cancel()
+	out, err = exec.CommandContext(ctx, "sh", "-c", `until s=$(docker inspect --format "{{.State.Status}} {{.State.Health.Status}}" `+id+`) && [ "$s" = "running healthy" ]; do
+	case $s in running*) sleep 1;; *) docker logs `+id+`; exit 1;; esac
+done`).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Empty(t, get(ctx, http.DefaultClient, "http://"+addr+"/v1/models"))
 }
 
 // R-897: what Debian's package installs runs as its unit says: as a user without rights, with the configuration of /etc and its data in /var/lib; an upgrade keeps a configuration
@@ -290,13 +345,8 @@ func requireEngine(t *testing.T) {
 func TestDebianUnit(t *testing.T) {
 	requireEngine(t)
 	deb := "/dist/hydrallm_*_" + runtime.GOARCH + ".deb"
-	release(t)
 	id := container(t, way{image: debian})
-	sh := func(command string) string {
-		out, err := exec.CommandContext(t.Context(), "docker", "exec", id, "sh", "-c", command).CombinedOutput()
-		require.NoError(t, err, "%s\n%s", command, out)
-		return string(out)
-	}
+	sh := shellIn(t, id)
 	sh("dpkg --install " + deb)
 	unit := sh("cat /usr/lib/systemd/system/hydrallm.service")
 	setting := func(name string) string {
@@ -330,7 +380,7 @@ models: [{name: demo, upstreams: [answers]}]
 	}
 	start(as("/usr/bin/hydrallm mock --listen " + mock))
 	start(as(setting("ExecStart")))
-	ask(t.Context(), t, "http://"+gateway+"/v1/chat/completions")
+	ask(t.Context(), t, "http://"+gateway+"/v1/chat/completions", "demo")
 	require.Contains(t, sh("ls /var/lib/hydrallm"), "hydrallm.db")
 	sh("dpkg --install " + deb)
 	require.Equal(t, config, sh("cat /etc/hydrallm/config.yaml"))
