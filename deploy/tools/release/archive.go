@@ -6,6 +6,7 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -118,13 +119,18 @@ func (r *release) create(name string, files []file, format func(io.Writer, []fil
 	return r.fill(name, func(w io.Writer) error { return format(w, files) })
 }
 
+// makeDir makes a directory of the release, and those above it.
+func makeDir(path string) error {
+	return os.MkdirAll(path, 0o755) //nolint:gosec // a release is for everybody
+}
+
 // fill writes a file of the release.
 func (r *release) fill(name string, content func(io.Writer) error) error {
 	path := filepath.Join(r.to, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := makeDir(filepath.Dir(path)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644) //nolint:gosec // a release is for everybody, and the names are ours
 	if err != nil {
 		return err
 	}
@@ -148,7 +154,7 @@ func (r *release) sum(name string) (string, error) {
 	if err := (file{path: filepath.Join(r.to, filepath.FromSlash(name))}).copyTo(h); err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%x", h.Sum(nil)), nil
+	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // sums writes the checksums of everything, as sha256sum reads them.
@@ -174,6 +180,6 @@ func (r *release) sums() error {
 		}
 		fmt.Fprintf(&text, "%s  %s\n", sum, name)
 	}
-	fmt.Printf("release: %d files in %s\n", len(names)+1, r.to)
+	fmt.Fprintf(r.progress, "release: %d files in %s\n", len(names)+1, r.to)
 	return r.write("SHA256SUMS", []byte(text.String()))
 }

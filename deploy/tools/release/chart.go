@@ -14,19 +14,15 @@ var (
 
 // chart packs deploy/helm/hydrallm as `helm package` does, with the version.
 func (r *release) chart() error {
-	root := filepath.Join(r.root, "deploy", "helm", "hydrallm")
+	charts := os.DirFS(filepath.Join(r.root, "deploy", "helm"))
 	var files []file
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(charts, "hydrallm", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		name, err := filepath.Rel(filepath.Dir(root), path)
-		if err != nil {
-			return err
-		}
-		f := file{name: filepath.ToSlash(name), path: path, mode: 0o644}
-		if f.name == "hydrallm/Chart.yaml" {
-			text, err := os.ReadFile(path)
+		f := file{name: name, path: filepath.Join(r.root, "deploy", "helm", filepath.FromSlash(name)), mode: 0o644}
+		if name == "hydrallm/Chart.yaml" {
+			text, err := fs.ReadFile(charts, name)
 			if err != nil {
 				return err
 			}

@@ -60,7 +60,7 @@ func packaged(from, to, kind string, mode fs.FileMode) *files.Content {
 
 // compressed writes a file of the sources as gzip beside the release and gives its path.
 func (r *release) compressed(name string) (string, error) {
-	text, err := os.ReadFile(filepath.Join(r.root, name))
+	text, err := fs.ReadFile(os.DirFS(r.root), name)
 	if err != nil {
 		return "", err
 	}
@@ -71,5 +71,5 @@ func (r *release) compressed(name string) (string, error) {
 	}
 	_, err = w.Write(text)
 	path := filepath.Join(r.work, filepath.Base(name)+".gz")
-	return path, errors.Join(err, w.Close(), os.WriteFile(path, packed.Bytes(), 0o644))
+	return path, errors.Join(err, w.Close(), os.WriteFile(path, packed.Bytes(), 0o600))
 }

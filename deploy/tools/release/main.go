@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -29,18 +30,20 @@ type release struct {
 	url     string // where its files will be found
 	sbom    string // the program that writes bills of materials
 	cache   string // of what is compiled; "" is Go's own
+
+	progress io.Writer // is told how far it is
 }
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx, os.Args[1:]); err != nil {
+	if err := run(ctx, os.Args[1:], os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "release: %v\n", err)
 		os.Exit(1) //nolint:gocritic // nothing is left to be undone
 	}
 }
 
-func run(ctx context.Context, args []string) (err error) {
+func run(ctx context.Context, args []string, progress io.Writer) (err error) {
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	url := flags.String("url", "https://hydrallm.example/releases", "where the files of a version will be found, below its name")
 	cache := flags.String("cache", "", "a directory for what is compiled, instead of Go's own")
@@ -62,15 +65,15 @@ func run(ctx context.Context, args []string) (err error) {
 	if len(platforms) == 0 {
 		platforms = all
 	}
-	r := &release{root: root, to: to, version: parseVersion(flags.Arg(0)), url: strings.TrimSuffix(*url, "/"), cache: *cache}
+	r := &release{root: root, to: to, version: parseVersion(flags.Arg(0)), url: strings.TrimSuffix(*url, "/"), cache: *cache, progress: progress}
 	notes, err := r.notes() // first, since it may refuse
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+	if err := makeDir(filepath.Dir(to)); err != nil {
 		return err
 	}
-	if err := os.Mkdir(to, 0o755); err != nil {
+	if err := os.Mkdir(to, 0o755); err != nil { //nolint:gosec // a release is for everybody
 		return fmt.Errorf("a release is never written over another one: %w", err)
 	}
 	if r.work, err = os.MkdirTemp("", "release-"); err != nil {
@@ -81,7 +84,7 @@ func run(ctx context.Context, args []string) (err error) {
 		return err
 	}
 	for _, p := range platforms {
-		fmt.Println("release:", p)
+		fmt.Fprintln(r.progress, "release:", p)
 		if err := r.platform(ctx, p); err != nil {
 			return fmt.Errorf("%s: %w", p, err)
 		}
@@ -171,7 +174,7 @@ func (r *release) archive(system, arch string, binaries map[string]string) error
 func (r *release) bills(ctx context.Context, system, arch string, binaries map[string]string) error {
 	for _, binary := range sorted(binaries) {
 		out := filepath.Join(r.to, "sbom", strings.Join([]string{"hydrallm", r.version.given, system, arch, binary}, "_")+".cdx.json")
-		if err := os.MkdirAll(filepath.Dir(out), 0o755); err != nil {
+		if err := makeDir(filepath.Dir(out)); err != nil {
 			return err
 		}
 		if err := command(ctx, r.root, nil, r.sbom, "bin", "-json", "-std", "-noserial", "-notimestamp", "-version", r.version.given, "-output", out,
@@ -192,7 +195,7 @@ func sbomProgram(ctx context.Context) (string, error) {
 
 // command runs a program, whose output counts when it fails.
 func command(ctx context.Context, dir string, env []string, name string, args ...string) error {
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := exec.CommandContext(ctx, name, args...) //nolint:gosec // go, and what it has built
 	cmd.Dir, cmd.Env = dir, env
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s %s: %w\n%s", name, cmp.Or(args[0], "?"), err, out)

@@ -17,6 +17,9 @@ func (r *release) notes() ([]byte, error) {
 	return cut(string(text), r.version)
 }
 
+// relative finds links to other documents, which are not beside the notes.
+var relative = regexp.MustCompile(`\[([^\]]+)\]\([^):]*\)`)
+
 // cut takes the entry of a version out of a changelog (https://keepachangelog.com). A release needs one of its own that says something; a snapshot has what is unreleased.
 func cut(changelog string, v version) ([]byte, error) {
 	title := regexp.QuoteMeta(v.semantic)
@@ -34,5 +37,5 @@ func cut(changelog string, v version) ([]byte, error) {
 	if strings.TrimSpace(entry) == "" {
 		return nil, fmt.Errorf("docs/CHANGELOG.md says nothing of %q", strings.ReplaceAll(title, `\`, ""))
 	}
-	return []byte("# HydraLLM " + v.given + "\n\n" + strings.TrimSpace(entry) + "\n"), nil
+	return []byte("# HydraLLM " + v.given + "\n\n" + relative.ReplaceAllString(strings.TrimSpace(entry), "$1") + "\n"), nil
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,7 +54,7 @@ func (r *release) npmMain(platforms []string) error {
 
 // npmManifest reads a package.json of deploy/npm and gives it the version and more members.
 func (r *release) npmManifest(kind string, more map[string]any) ([]byte, error) {
-	text, err := os.ReadFile(filepath.Join(r.root, "deploy", "npm", kind, "package.json"))
+	text, err := fs.ReadFile(os.DirFS(r.root), "deploy/npm/"+kind+"/package.json")
 	if err != nil {
 		return nil, err
 	}
@@ -61,9 +63,7 @@ func (r *release) npmManifest(kind string, more map[string]any) ([]byte, error) 
 		return nil, err
 	}
 	members["version"] = r.version.semantic
-	for name, value := range more {
-		members[name] = value
-	}
+	maps.Copy(members, more)
 	made, err := json.MarshalIndent(members, "", "  ")
 	return append(made, '\n'), err
 }

@@ -64,7 +64,7 @@ func (t text) place(offset int) string {
 	return fmt.Sprintf("%s:%d", t.path, 1+strings.Count(t.content[:offset], "\n"))
 }
 
-// readTexts reads every Go file and document below root, in the order of their paths, but for test data and hidden directories.
+// readTexts reads every Go file and document below root, in the order of their paths, but for test data, hidden directories, and dist, which make writes.
 func readTexts(root string) ([]text, error) {
 	var texts []text
 	files := os.DirFS(root)
@@ -72,7 +72,7 @@ func readTexts(root string) ([]text, error) {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && name != "." && (entry.Name() == "testdata" || strings.HasPrefix(entry.Name(), ".")):
+		case entry.IsDir() && name != "." && (entry.Name() == "testdata" || name == "dist" || strings.HasPrefix(entry.Name(), ".")):
 			return fs.SkipDir
 		case entry.IsDir() || path.Ext(name) != ".go" && path.Ext(name) != ".md":
 			return nil
