@@ -3,6 +3,7 @@ package messages
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"strings"
 
@@ -16,6 +17,7 @@ func place(n int) string { return "messages." + strconv.Itoa(n) }
 // message is one of Messages as Chat Completions has it: results of tools, and what is said beside them.
 type message struct {
 	role    string
+	lenient bool     // a block that the hub has no words for becomes a text that names it
 	calls   []string // ids of the calls that an assistant makes
 	results []result
 	parts   [][]byte // of a user: what follows the results
@@ -57,8 +59,17 @@ func (m *message) all() (list [][]byte) {
 
 // readMessage translates one message. The error is an *openai.RequestError.
 func readMessage(at string, raw []byte) (*message, error) {
+	return read(at, raw, false)
+}
+
+// readLeniently does it for a history, which keeps the original: the provider that gets it may know blocks that the hub has no words for.
+func readLeniently(at string, raw []byte) (*message, error) {
+	return read(at, raw, true)
+}
+
+func read(at string, raw []byte, lenient bool) (*message, error) {
 	in := rawjson.Given(raw)
-	m := &message{role: rawjson.Text(in["role"])}
+	m := &message{role: rawjson.Text(in["role"]), lenient: lenient}
 	content := in["content"]
 	at += ".content"
 	switch m.role {
@@ -96,7 +107,7 @@ func (m *message) user(at string, content []byte) error {
 	for n, raw := range elements(content) {
 		b, at := rawjson.Given(raw), at+"."+strconv.Itoa(n)
 		if rawjson.Is(b["type"], "tool_result") {
-			r, more, err := toolResult(at, b)
+			r, more, err := m.result(at, b)
 			if err != nil {
 				return err
 			}
@@ -104,16 +115,23 @@ func (m *message) user(at string, content []byte) error {
 			pictures = append(pictures, more...)
 			continue
 		}
-		part, err := userPart(at, b)
+		parts, err := m.part(at, b)
 		if err != nil {
 			return err
 		}
-		if part != nil {
-			m.parts = append(m.parts, part...)
-		}
+		m.parts = append(m.parts, parts...)
 	}
 	m.parts = append(pictures, m.parts...)
 	return nil
+}
+
+// part translates a block of the user, or of a result.
+func (m *message) part(at string, b map[string][]byte) ([][]byte, error) {
+	parts, err := userPart(at, b)
+	if bad, ok := errors.AsType[*openai.RequestError](err); ok && m.lenient && bad.Code == openai.CodeInvalidValue {
+		return [][]byte{textPart(rawjson.AppendString(nil, "["+rawjson.Text(b["type"])+"]"))}, nil
+	}
+	return parts, err
 }
 
 // userPart translates a block of the user; it may become several parts, or none.
@@ -210,8 +228,8 @@ func document(at string, b map[string][]byte) ([][]byte, error) {
 	}
 }
 
-// toolResult translates what a tool gave back, and gives the images of it apart. That it is an error is told in its words only.
-func toolResult(at string, b map[string][]byte) (r result, pictures [][]byte, err error) {
+// result translates what a tool gave back, and gives the images of it apart. That it is an error is told in its words only.
+func (m *message) result(at string, b map[string][]byte) (r result, pictures [][]byte, err error) {
 	id := b["tool_use_id"]
 	if len(inner(id)) == 0 {
 		return r, nil, refuse(openai.CodeMissing, at+".tool_use_id", "Field required")
@@ -220,7 +238,7 @@ func toolResult(at string, b map[string][]byte) (r result, pictures [][]byte, er
 	if len(content) > 0 && content[0] == '[' {
 		var texts []string
 		for n, raw := range elements(content) {
-			parts, err := userPart(at+".content."+strconv.Itoa(n), rawjson.Given(raw))
+			parts, err := m.part(at+".content."+strconv.Itoa(n), rawjson.Given(raw))
 			if err != nil {
 				return r, nil, err
 			}
@@ -270,7 +288,7 @@ func (m *message) assistant(at string, content []byte) error {
 			if len(inner(b["signature"])) == 0 {
 				m.thought = append(m.thought, inner(b["thinking"])...)
 			}
-		case kind == "redacted_thinking", served(kind):
+		case kind == "redacted_thinking", served(kind), m.lenient && kind != "":
 		default:
 			return unknown(at, kind)
 		}

@@ -38,14 +38,14 @@ func measure(body []byte, r *contract.Request) (maxTokens int64, err error) {
 	return s.maxTokens, err
 }
 
-// Messages gives the messages. One whose blocks the hub has no words for is left out.
+// Messages gives the messages. Blocks that the hub has no words for are in the originals alone, those of the user named by a text.
 func (Form) Messages(body []byte) ([]contract.Message, error) {
 	array := rawjson.Get(body, "messages")
 	var list []contract.Message
 	n := 0
 	for span := range rawjson.Elements(array) {
 		original := span.Of(array)
-		m, err := readMessage(place(n), original)
+		m, err := readLeniently(place(n), original)
 		if err != nil {
 			return nil, err
 		}

@@ -240,6 +240,40 @@ func TestMessages(t *testing.T) {
 		{"role":"user","content":[{"type":"text","text":"v"}]},{"role":"assistant","content":[{"type":"text","text":"a"}]},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"z","content":"r"}]},{"role":"user","content":"w"},
 		{"role":"user","content":[{"type":"tool_result","tool_use_id":"q","content":"r"}]}]}`, string(body))
+
+	// What only other surfaces have is said in blocks that each provider takes.
+	hub = nil
+	for _, m := range []string{
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"custom","custom":{"name":"f","input":"raw"}}]}`, `{"role":"tool","tool_call_id":"c","content":"r"}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]},{"type":"text","text":"a"}]}`, `{"role":"function","name":"f","content":"r"}`,
+	} {
+		hub = append(hub, contract.Message{Body: []byte(m)})
+	}
+	require.JSONEq(t, `{"messages":[{"role":"assistant","content":[{"type":"tool_use","id":"c","name":"f","input":{"input":"raw"}}]},
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"c","content":"r"}]},{"role":"assistant","content":[{"type":"text","text":"a"}]},
+		{"role":"user","content":[{"type":"text","text":"r"}]}]}`, string(messages.Form{}.WithMessages([]byte(`{"messages":[]}`), hub)))
+}
+
+// R-571: blocks that only a provider of the protocol knows do not keep a message out of a session: such a provider gets them back.
+func TestMessagesWithForeignBlocks(t *testing.T) {
+	t.Parallel()
+	for original, hub := range map[string]string{
+		`{"role":"user","content":[{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"AA=="}},{"type":"text","text":"q"}]}`: `{"role":"user","content":[{"type":"text","text":"[document]"},{"type":"text","text":"q"}]}`,
+		`{"role":"user","content":[{"type":"image","source":{"type":"file","file_id":"f"}},{"type":"container_upload","file_id":"g"}]}`:                      `{"role":"user","content":[{"type":"text","text":"[image]"},{"type":"text","text":"[container_upload]"}]}`,
+		`{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":[{"type":"new"},{"type":"text","text":"r"}]}]}`:                         `{"role":"tool","tool_call_id":"t","content":"[new]\nr"}`,
+		`{"role":"assistant","content":[{"type":"new","x":1},{"type":"text","text":"a"}]}`:                                                                   `{"role":"assistant","content":"a"}`,
+	} {
+		body := []byte(`{"messages":[` + original + `]}`)
+		list, err := messages.Form{}.Messages(body)
+		require.NoError(t, err)
+		require.Len(t, list, 1)
+		require.JSONEq(t, hub, string(list[0].Body))
+		require.Equal(t, string(body), string(messages.Form{}.WithMessages(body, list)))
+		_, err = messages.Form{}.Chat(body)
+		require.Error(t, err, "a provider of another protocol does not get it")
+	}
+	_, err := messages.Form{}.Messages([]byte(`{"messages":[{"role":"user","content":[{"type":"image","source":{"type":"url"}}]}]}`))
+	require.Error(t, err, "what is wrong for everybody stays so")
 }
 
 // R-280: text of the gateway goes to the system's.

@@ -11,7 +11,7 @@ func fromHub(raw []byte) (role string, blocks [][]byte) {
 	in := rawjson.Given(raw)
 	role = rawjson.Text(in["role"])
 	switch role {
-	case "tool", "function":
+	case "tool":
 		result := typed("tool_result").Set("tool_use_id", in["tool_call_id"])
 		if text := textOf(in["content"]); text != "" {
 			result = result.Text("content", text)
@@ -70,6 +70,7 @@ func partBlocks(content []byte) (blocks [][]byte) {
 				url = part["image_url"]
 			}
 			blocks = append(blocks, typed("image").Set("source", imageSource(url)).End())
+		case kind == "thinking", kind == "reasoning": // never visible text
 		case kind != "" && kind != "text":
 			blocks = append(blocks, typed("text").Text("text", "["+kind+"]").End())
 		}
@@ -86,6 +87,10 @@ func imageSource(url []byte) []byte {
 }
 
 func toolUse(call map[string][]byte) []byte {
+	if custom := rawjson.Given(call["custom"]); len(custom) > 0 { // its text is the one argument, as it is where tools of Responses become functions
+		input := rawjson.Object(nil).Set("input", custom["input"]).End()
+		return typed("tool_use").Set("id", call["id"]).Set("name", custom["name"]).Set("input", input).End()
+	}
 	function := rawjson.Given(call["function"])
 	input := []byte(rawjson.Text(function["arguments"]))
 	if len(input) == 0 || !rawjson.Valid(input) || strings.TrimSpace(string(input))[0] != '{' {

@@ -141,7 +141,10 @@ func withInput(body []byte, items [][]byte) []byte {
 
 // itemsFor says a message of Chat Completions in items. Contents stay as they are: they are read here alone.
 func itemsFor(message []byte) (items [][]byte) {
-	role, text := rawjson.Get(message, "role"), rawjson.Get(message, "content")
+	role, text := rawjson.Get(message, "role"), readable(rawjson.Get(message, "content"))
+	if refusal := rawjson.Get(message, "refusal"); (len(text) == 0 || text[0] == 'n') && len(refusal) > len(`""`) && refusal[0] == '"' {
+		text = append(append([]byte(`[{"type":"refusal","refusal":`), refusal...), "}]"...)
+	}
 	switch rawjson.Text(role) {
 	case "tool":
 		out := append([]byte(`{"type":"function_call_output","call_id":`), orText(rawjson.Get(message, "tool_call_id"))...)
@@ -161,13 +164,45 @@ func itemsFor(message []byte) (items [][]byte) {
 	}
 	for span := range rawjson.Elements(calls) {
 		call := span.Of(calls)
-		function := rawjson.Get(call, "function")
-		out := append([]byte(`{"type":"function_call","call_id":`), orText(rawjson.Get(call, "id"))...)
+		kind, function, says := "function_call", rawjson.Get(call, "function"), "arguments"
+		if custom := rawjson.Get(call, "custom"); custom != nil {
+			kind, function, says = "custom_tool_call", custom, "input"
+		}
+		out := append([]byte(`{"type":"`+kind+`","call_id":`), orText(rawjson.Get(call, "id"))...)
 		out = append(append(out, `,"name":`...), orText(rawjson.Get(function, "name"))...)
-		out = append(append(out, `,"arguments":`...), orText(rawjson.Get(function, "arguments"))...)
+		out = append(append(out, `,"`+says+`":`...), orText(rawjson.Get(function, says))...)
 		items = append(items, append(out, '}'))
 	}
 	return items
+}
+
+// readable gives a content of Chat Completions as it can be read here. A part that can't becomes a text that names it, and a thought is left out: no history
+// is lost for one part.
+func readable(text []byte) []byte {
+	if len(text) == 0 || text[0] != '[' {
+		return text
+	}
+	var parts [][]byte
+	changed := false
+	for span := range rawjson.Elements(text) {
+		part := span.Of(text)
+		kind := rawjson.Text(rawjson.Get(part, "type"))
+		var r reader
+		r.readPart(&content{}, part, "", 0)
+		switch {
+		case kind == "thinking" || kind == "reasoning":
+			changed = true
+			continue
+		case r.err != nil:
+			changed = true
+			part = append(rawjson.AppendString([]byte(`{"type":"text","text":`), "["+kind+"]"), '}')
+		}
+		parts = append(parts, part)
+	}
+	if !changed {
+		return text
+	}
+	return appendArray(nil, parts)
 }
 
 // orText is a raw value, or an empty text for none.

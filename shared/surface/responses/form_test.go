@@ -80,6 +80,27 @@ func TestResultsOfASession(t *testing.T) {
 	require.Equal(t, chatOf(t, string(body)), chatOf(t, string(form.WithMessages(body, list))), "without its session, it is what the user says")
 }
 
+// R-571: whatever a session has of other surfaces can be read here.
+func TestHistoryOfOtherSurfaces(t *testing.T) {
+	t.Parallel()
+	var list []contract.Message
+	for _, m := range []string{
+		`{"role":"user","content":[{"type":"text","text":"q"},{"type":"new","x":1},{"type":"image_url"},{"type":"image_url","image_url":{"url":"u"}}]}`,
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"custom","custom":{"name":"c","input":"raw"}}]}`, `{"role":"tool","tool_call_id":"1","content":[{"type":"new"},{"type":"text","text":"r"}]}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":[{"type":"text","text":"t"}]},{"type":"text","text":"a"}]}`, `{"role":"user","content":"q"}`,
+		`{"role":"assistant","content":null,"refusal":"no"}`, `{"role":"user","content":"q"}`,
+	} {
+		list = append(list, contract.Message{Body: []byte(m)})
+	}
+	body := responses.Form{}.WithMessages([]byte(`{"model":"m","input":"x"}`), list)
+	chat, err := responses.Form{}.Chat(body)
+	require.NoError(t, err, string(body))
+	require.JSONEq(t, `[{"role":"user","content":[{"type":"text","text":"q"},{"type":"text","text":"[new]"},{"type":"text","text":"[image_url]"},{"type":"image_url","image_url":{"url":"u"}}]},
+		{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"c","arguments":"{\"input\":\"raw\"}"}}]},
+		{"role":"tool","tool_call_id":"1","content":"[new]\n\nr"},{"role":"assistant","content":"a"},{"role":"user","content":"q"},{"role":"assistant","content":"no"},
+		{"role":"user","content":"q"}]`, string(rawjson.Get(chat, "messages")))
+}
+
 // R-606: an error is a body in OpenAI's form, or an event for which clients throw.
 func TestErrors(t *testing.T) {
 	t.Parallel()
