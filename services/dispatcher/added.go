@@ -35,6 +35,7 @@ type addedKeys struct {
 
 	mu     sync.Mutex
 	places map[string]place // of the keys that came from the bucket, by their names there
+	gone   chan struct{}    // closed, and made anew, when one of them is taken out
 }
 
 // place is where a key is.
@@ -147,11 +148,15 @@ func (a *addedKeys) forget(name string) {
 	a.mu.Lock()
 	at, ours := a.places[name]
 	delete(a.places, name)
+	if ours {
+		a.d.keys[at.provider].Remove(at.index)
+		close(a.gone)
+		a.gone = make(chan struct{})
+	}
 	a.mu.Unlock()
 	if !ours {
 		return
 	}
-	a.d.keys[at.provider].Remove(at.index)
 	a.d.log.Info("key removed", slog.String("provider", at.provider), slog.Int("key", at.index))
 	a.d.note(news{})
 }
@@ -180,8 +185,29 @@ func (a *addedKeys) remove(ctx context.Context, q query.KeyName) (query.Done, er
 	if err := a.bucket.Delete(ctx, name, 0); err != nil {
 		return query.Done{}, err
 	}
-	a.forget(name)
+	if err := a.taken(ctx, name); err != nil {
+		return query.Done{}, err
+	}
 	return query.Done{Status: query.Success}, nil
+}
+
+// taken waits until the bucket has told that a key was removed. It tells what was added before first, as it does to all dispatchers: a pool whose only key
+// is replaced is never without one.
+func (a *addedKeys) taken(ctx context.Context, name string) error {
+	for {
+		a.mu.Lock()
+		_, there := a.places[name]
+		gone := a.gone
+		a.mu.Unlock()
+		if !there {
+			return nil
+		}
+		select {
+		case <-gone:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // named gives the index of the one key that is meant.

@@ -49,7 +49,7 @@ func (d *Dispatcher) begin(ctx context.Context, r *run) error {
 		return err
 	}
 	r.prober = keypool.NewProber(d.keys, d.probe, d.cfg.Gateway.Resilience.ProbeInterval, d.log)
-	r.added = &addedKeys{d: d, discovery: r.discovery, places: map[string]place{}}
+	r.added = &addedKeys{d: d, discovery: r.discovery, places: map[string]place{}, gone: make(chan struct{})}
 	if err := r.added.follow(ctx); err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
+	"hydrallm/services/ingress"
 	"hydrallm/services/ingress/internal/httpapi"
 	"hydrallm/shared/bus"
 	"hydrallm/shared/contract"
@@ -138,9 +139,35 @@ func TestEachAdminRouteAnswers(t *testing.T) {
 		a := g.do(method, path, strings.NewReader(bodies[r]), "X-Admin-Key", adminKey)
 		require.Equal(t, http.StatusOK, a.StatusCode, "%s: %s", r, a.body)
 		require.True(t, json.Valid([]byte(a.body)), path)
-		a = g.do("PURGE", path, nil, "X-Admin-Key", adminKey)
-		requireError(t, a, http.StatusMethodNotAllowed)
-		require.Contains(t, a.Header.Get("Allow"), method)
+	}
+}
+
+// what Allow names is what a path takes: GET and HEAD alike, and each other method that has a route. HEAD answers with the headers alone, and begins
+// nothing.
+func TestAdminRoutesTakeWhatTheyAllow(t *testing.T) {
+	t.Parallel()
+	g := settled(t, "providers: []", func(c *ingress.Config) { c.Demo = &switches{} })
+	anything(g)
+	list, beyond := httpapi.AdminRoutes()
+	for _, r := range slices.Concat(list, beyond) {
+		method, path, _ := strings.Cut(strings.NewReplacer("{id}", "s", "{tool}", "status").Replace(r), " ")
+		ask := func(method string) answer { return g.do(method, path, nil, "X-Admin-Key", adminKey) }
+		allowed := strings.Split(ask("PURGE").Header.Get("Allow"), ", ")
+		require.Contains(t, allowed, method, path)
+		for _, other := range []string{"HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"} {
+			a := ask(other)
+			require.Equal(t, slices.Contains(allowed, other), a.StatusCode != http.StatusMethodNotAllowed, "%s %s", other, path)
+			if a.StatusCode == http.StatusMethodNotAllowed {
+				require.Equal(t, allowed, strings.Split(a.Header.Get("Allow"), ", "), "%s %s", other, path)
+			}
+		}
+		if method == http.MethodGet {
+			require.Contains(t, allowed, http.MethodHead)
+			a := ask(http.MethodHead)
+			require.Equal(t, http.StatusOK, a.StatusCode, "HEAD %s", path)
+			require.Empty(t, a.body)
+			require.NotEmpty(t, a.Header.Get("Content-Type"), path)
+		}
 	}
 }
 

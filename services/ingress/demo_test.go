@@ -44,5 +44,8 @@ func TestDemoRoutes(t *testing.T) {
 	other := setup(t, func(c *ingress.Config) { c.AdminKey = adminKey })
 	requireError(t, other.do(http.MethodGet, "/v1/admin/demo", nil, key...), http.StatusNotFound)
 	requireError(t, other.do(http.MethodPost, "/v1/admin/demo", strings.NewReader(`{"upstream":"alpha","state":"broken"}`), key...), http.StatusNotFound)
+	for _, method := range []string{http.MethodHead, http.MethodPut, http.MethodDelete} {
+		require.Equal(t, http.StatusNotFound, other.do(method, "/v1/admin/demo", nil, key...).StatusCode, method)
+	}
 	require.NotContains(t, other.do(http.MethodGet, "/ui/", nil).body, "data-demo")
 }

@@ -24,7 +24,7 @@ import (
 )
 
 // settled is an ingress whose settings may change; a change is stored in the bucket, as the session writer does.
-func settled(t *testing.T, file string) *gateway {
+func settled(t *testing.T, file string, more ...func(*ingress.Config)) *gateway {
 	t.Helper()
 	server := natstest.Start(t)
 	view := settings.New(configtest.Parse(t, file), slog.New(slog.DiscardHandler))
@@ -33,6 +33,9 @@ func settled(t *testing.T, file string) *gateway {
 	g := setupOn(t, server, func(c *ingress.Config) {
 		*c = ingress.FromGateway(view.Config())
 		c.ID, c.Addr, c.AdminKey, c.Settings = "ingress-test", "127.0.0.1:0", adminKey, view
+		for _, change := range more {
+			change(c)
+		}
 	})
 	h, stored := query.Handlers{}, map[string]query.Document{}
 	query.PutSettings.Handle(h, func(ctx context.Context, q query.ChangedSettings) (answer query.SettingsStored, err error) {

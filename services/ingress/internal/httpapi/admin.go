@@ -24,7 +24,7 @@ func (a *API) admin(x *exchange, path string) error {
 	}
 	below := strings.TrimPrefix(path, prefixAdmin)
 	var methods []string
-	for _, r := range slices.Concat(adminRoutes(), adminExtensions()) {
+	for _, r := range a.operatorRoutes() {
 		given, ok := r.match(below)
 		switch {
 		case !ok:
@@ -39,6 +39,14 @@ func (a *API) admin(x *exchange, path string) error {
 		return fault.New(fault.NotFound, "There is no such admin route")
 	}
 	return x.allow(strings.Join(methods, ", "))
+}
+
+// operatorRoutes are those that this gateway has.
+func (a *API) operatorRoutes() []adminRoute {
+	if a.Demo == nil {
+		return slices.Concat(adminRoutes(), adminExtensions())
+	}
+	return slices.Concat(adminRoutes(), adminExtensions(), demoRoutes())
 }
 
 // adminKey gives the key of an operator, which must be the same wherever it is given; otherwise it is a wrong one.
@@ -82,7 +90,7 @@ func AdminRoutes() (required, beyond []string) {
 		}
 		return names
 	}
-	return name(adminRoutes()), name(adminExtensions())
+	return name(adminRoutes()), name(slices.Concat(adminExtensions(), demoRoutes()))
 }
 
 // adminRoute is a route of operators.

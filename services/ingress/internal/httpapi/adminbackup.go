@@ -15,20 +15,24 @@ import (
 // sendBackup gives a backup of all that is kept. An end of the connection without the last chunk says that something went wrong, as does the archive itself.
 func sendBackup(x *exchange) error {
 	a := x.api
-	if x.IsHead() {
-		return x.allow("GET") // asking begins one
+	if x.IsHead() { // none is begun
+		setBackupHeaders(&x.Response)
+		return nil
 	}
 	first, err := query.GetBackup.Ask(a.Queries(), a.Bus, query.BackupPiece{})
 	if err != nil {
 		return err
 	}
 	x.note("backup", first.ID)
-	x.SetStatusCode(fasthttp.StatusOK)
-	x.Response.Header.SetContentType("application/gzip")
-	x.Response.Header.Set("Content-Disposition", `attachment; filename="hydrallm-`+time.Now().UTC().Format("20060102T150405Z")+`.tar.gz"`)
-	x.Response.Header.Set("Cache-Control", "no-store")
+	setBackupHeaders(&x.Response)
 	x.Response.SetBodyStream(&backupBody{api: a, piece: first, writer: deadlineWriter{conn: x.Conn()}}, -1)
 	return nil
+}
+
+func setBackupHeaders(resp *fasthttp.Response) {
+	resp.Header.SetContentType("application/gzip")
+	resp.Header.Set("Content-Disposition", `attachment; filename="hydrallm-`+time.Now().UTC().Format("20060102T150405Z")+`.tar.gz"`)
+	resp.Header.Set("Cache-Control", "no-store")
 }
 
 // backupBody writes a backup piece by piece, as the client takes it.

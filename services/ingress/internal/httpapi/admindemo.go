@@ -1,9 +1,6 @@
 package httpapi
 
-import (
-	"hydrallm/shared/fault"
-	"hydrallm/shared/openai"
-)
+import "hydrallm/shared/openai"
 
 // Demo steers the upstreams of a demo (R-919). It must be safe for concurrent use.
 type Demo interface {
@@ -25,27 +22,9 @@ type demoState struct {
 	Upstreams []DemoUpstream `json:"upstreams"`
 }
 
-// demo gives what steers the demo, or that there is none: then the routes do not exist.
-func (x *exchange) demo() (Demo, error) {
-	if x.api.Demo == nil {
-		return nil, fault.New(fault.NotFound, "There is no such admin route: this gateway is no demo")
-	}
-	return x.api.Demo, nil
-}
-
-func showDemo(x *exchange) error {
-	demo, err := x.demo()
-	if err != nil {
-		return err
-	}
-	return showJSON(x, demoState{demo.Upstreams()})
-}
+func showDemo(x *exchange) error { return showJSON(x, demoState{x.api.Demo.Upstreams()}) }
 
 func changeDemo(x *exchange) error {
-	demo, err := x.demo()
-	if err != nil {
-		return err
-	}
 	body, err := x.api.smallBody(x, smallBody)
 	if err != nil {
 		return err
@@ -58,8 +37,8 @@ func changeDemo(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	if !demo.Put(upstream, state) {
+	if !x.api.Demo.Put(upstream, state) {
 		return invalid("state", openai.CodeInvalidValue, "There is no such upstream, or no such state: healthy, broken, slow, limited")
 	}
-	return showJSON(x, demoState{demo.Upstreams()})
+	return showDemo(x)
 }

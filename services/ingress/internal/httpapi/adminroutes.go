@@ -62,6 +62,12 @@ func adminExtensions() []adminRoute {
 		{removes, "/client-keys/" + id, revokeClientKey},
 		{acts, "/reload", reload},
 		{reads, "/backup", sendBackup},
+	}
+}
+
+// demoRoutes are there in a demo only.
+func demoRoutes() []adminRoute {
+	return []adminRoute{
 		{reads, "/demo", showDemo},
 		{acts, "/demo", changeDemo},
 	}

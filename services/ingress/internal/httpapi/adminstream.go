@@ -29,17 +29,16 @@ type adminStream struct {
 // streamNews serves the admin stream.
 func streamNews(x *exchange) error {
 	a := x.api
-	if x.IsHead() {
-		return x.allow("GET") // it would have no end
+	if x.IsHead() { // nobody reads
+		setEventHeaders(&x.Response)
+		return nil
 	}
 	if !a.news.enter() {
 		return &fault.Fault{
 			Kind: fault.RateLimited, Code: "too_many_streams", Message: "Too many readers follow the gateway at the moment", RetryAfter: retryAfter,
 		}
 	}
-	x.SetStatusCode(fasthttp.StatusOK)
-	x.Response.Header.SetContentType("text/event-stream; charset=utf-8")
-	setStreamHeaders(&x.Response)
+	setEventHeaders(&x.Response)
 	s := &adminStream{api: a, writer: deadlineWriter{conn: x.Conn()}}
 	if !x.Request.Header.IsHTTP11() {
 		x.hijack(s, &s.writer)
@@ -48,6 +47,11 @@ func streamNews(x *exchange) error {
 	x.Response.ImmediateHeaderFlush = true
 	x.Response.SetBodyStream(s, -1)
 	return nil
+}
+
+func setEventHeaders(resp *fasthttp.Response) {
+	resp.Header.SetContentType("text/event-stream; charset=utf-8")
+	setStreamHeaders(resp)
 }
 
 // hello is the first event.
