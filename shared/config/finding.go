@@ -66,7 +66,7 @@ func (f *findings) fail(path, format string, args ...any) {
 }
 
 func (f *findings) failAt(line int, path, format string, args ...any) {
-	f.errors.add(Finding{Error: true, File: f.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+	f.errors.add(Finding{Error: true, File: f.file, Line: line, Path: Conceal(path), Message: Conceal(fmt.Sprintf(format, args...))})
 }
 
 func (f *findings) warn(path, format string, args ...any) {
@@ -74,7 +74,7 @@ func (f *findings) warn(path, format string, args ...any) {
 }
 
 func (f *findings) warnAt(line int, path, format string, args ...any) {
-	f.warnings.add(Finding{File: f.file, Line: line, Path: path, Message: fmt.Sprintf(format, args...)})
+	f.warnings.add(Finding{File: f.file, Line: line, Path: Conceal(path), Message: Conceal(fmt.Sprintf(format, args...))})
 }
 
 // given says whether the file has a value at path.

@@ -52,11 +52,14 @@ func (b *builder) reserve(v *value) {
 // variable gives the name of the variable that a text of the source stands for.
 func (b *builder) variable(s string) (string, bool) {
 	name, ok := b.ref(strings.TrimSpace(s))
-	return name, ok && variableName.MatchString(name)
+	return name, ok && variableName.MatchString(name) && !config.LikeCredential(name)
 }
 
 // id gives an id that no other provider or upstream has, out of words of the source.
 func (b *builder) id(kind, wanted string) string {
+	if config.LikeCredential(wanted) {
+		wanted = kind
+	}
 	base := slug(wanted)
 	id := base
 	for i := 2; b.ids[kind+strings.ToLower(id)]; i++ {
@@ -138,7 +141,7 @@ func (b *builder) address(v *value, hint string, finish func(path string) string
 		v.note("the user and the password in it become a header, %s", a.authorization)
 	}
 	u.Path, u.RawPath = finish(strings.TrimRight(u.Path, "/")), ""
-	if a.url = u.String(); u.RawQuery != "" || u.ForceQuery {
+	if a.url = u.String(); u.RawQuery != "" || u.ForceQuery || config.LikeCredential(u.Path) {
 		a.url = b.vars.literal(hint+"_URL", a.url, v.path)
 		b.vars.beginsAddresses(strings.Trim(a.url, "${}"))
 	}
@@ -165,7 +168,7 @@ func (b *builder) embedded(v *value, s string, finish func(string) string) (a ad
 		plain = strings.ReplaceAll(plain, m[0], b.vars.byName[name].sham)
 	}
 	u, err := url.Parse(plain)
-	if !good || err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
+	if !good || err != nil || config.LikeCredential(s) || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" {
 		v.refuse("is no address that the gateway could use with the variables in it")
 		return a, false
 	}
@@ -217,6 +220,9 @@ func (b *builder) header(headers map[string]string, key string, v *value, hint s
 		return
 	case own[folded]:
 		v.refuse("the gateway sets this header itself")
+		return
+	case config.LikeCredential(key):
+		v.refuse("the name of the header looks like a secret")
 		return
 	}
 	for have := range headers {
@@ -273,12 +279,12 @@ var confidential = regexp.MustCompile(`(?i)(key|token|secret|passw|credential|au
 // notConfidential are members of requests that only look so.
 var notConfidential = regexp.MustCompile(`(?i)(^|_|-)(max_(completion_|output_|input_|new_|thinking_)?tokens|budget_tokens|min_tokens|stop_token_ids|logit_bias|prompt_cache_key|key_value|skip_special_tokens|ignore_eos_token|tokens)$`)
 
-// credential is what keys of well-known vendors look like, and other texts that are too long and mixed for words.
-var credential = regexp.MustCompile(`(sk-|gsk_|hf_|xai-|AIza|ghp_|AKIA|eyJ|Bearer |nvapi-|csk-|r8_|tgp_|fw_)[A-Za-z0-9_.-]{4,}|^[A-Za-z0-9+/=_-]{32,}$`)
+// longMix is a text that is too long and mixed for words.
+var longMix = regexp.MustCompile(`^[A-Za-z0-9+/=_-]{32,}$`)
 
 // body turns a member of request bodies into YAML. It refuses what holds a variable, which nothing would replace there, or may hold a secret.
 func (b *builder) body(key string, v *value) *yaml.Node {
-	if confidential.MatchString(key) && !notConfidential.MatchString(key) {
+	if confidential.MatchString(key) && !notConfidential.MatchString(key) || config.LikeCredential(key) {
 		v.refuse("may be a secret: a patch can hold none; if it must be sent, it belongs into providers[].headers")
 		return nil
 	}
@@ -304,7 +310,7 @@ func (b *builder) body(key string, v *value) *yaml.Node {
 				v.refuse("variables are not replaced in bodies of requests")
 				return nil
 			}
-			if credential.MatchString(v.scalar) {
+			if longMix.MatchString(v.scalar) || config.LikeCredential(v.scalar) {
 				v.refuse("looks like a secret: a patch can hold none")
 				return nil
 			}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"hydrallm/shared/config"
 )
 
 // Finding is a value of the source that is not taken, or that means something else here.
@@ -16,9 +18,9 @@ type Finding struct {
 	Taken bool // it is taken, but not just as it was
 }
 
-// String gives file:line: path (kind): why.
+// String gives file:line: path (kind): why. It shows nothing that looks like a secret.
 func (f Finding) String() string {
-	return fmt.Sprintf("%s:%d: %s (%s): %s", f.File, f.Line, f.Path, f.Kind, f.Why)
+	return config.Conceal(fmt.Sprintf("%s:%d: %s (%s): %s", f.File, f.Line, f.Path, f.Kind, f.Why))
 }
 
 // unknown is why a value is not taken that nobody has asked for.
@@ -128,7 +130,7 @@ func (v *value) kind() string {
 				names = append(names, fmt.Sprintf("and %d more", len(v.keys)-i))
 				break
 			}
-			names = append(names, under("", k))
+			names = append(names, strings.TrimPrefix(under(v.path, k)[len(v.path):], "."))
 		}
 		return "mapping of " + strings.Join(names, ", ")
 	}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode"
+
+	"hydrallm/shared/config"
 )
 
 // maxHead bounds the comments at the head of a result, in bytes: the gateway reads files of up to 1 MiB.
@@ -87,7 +89,8 @@ func (r *Result) Report() string {
 	return h.text.String()
 }
 
-// lines are lines of text. What the source holds can make no line of its own, and nothing that a terminal obeys.
+// lines are lines of text. What the source holds can make no line of its own, and nothing that a terminal obeys;
+// what looks like a secret is not shown.
 type lines struct {
 	begin string
 	text  bytes.Buffer
@@ -99,6 +102,6 @@ func (l *lines) line(format string, args ...any) {
 			return ' '
 		}
 		return c
-	}, fmt.Sprintf(format, args...))
+	}, config.Conceal(fmt.Sprintf(format, args...)))
 	l.text.WriteString(strings.TrimRight(l.begin+shown, " ") + "\n")
 }

@@ -63,10 +63,20 @@ var ErrNothing = errors.New("nothing in it can be taken over")
 func Import(s Source) (*Result, error) {
 	root, err := parse(s.Name, s.Data)
 	if err != nil {
-		return nil, err
+		return nil, concealed{err}
 	}
-	return take(root, s)
+	r, err := take(root, s)
+	if err != nil {
+		return r, concealed{err}
+	}
+	return r, nil
 }
+
+// concealed is an error whose text does not show what looks like a secret.
+type concealed struct{ error }
+
+func (c concealed) Error() string { return config.Conceal(c.error.Error()) }
+func (c concealed) Unwrap() error { return c.error }
 
 // take takes over what a tree holds.
 func take(root *value, s Source) (*Result, error) {

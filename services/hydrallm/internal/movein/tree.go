@@ -3,10 +3,13 @@ package movein
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
 	"unicode"
+
+	"hydrallm/shared/config"
 )
 
 // shape is what a value of the source is.
@@ -161,6 +164,8 @@ func badName(s string) string {
 		return "is a name with a character that can't be seen"
 	case strings.Contains(s, "${"):
 		return "is a name with a variable, which is not replaced there"
+	case config.LikeCredential(s):
+		return "looks like a secret, and not like a name"
 	}
 	return ""
 }
@@ -277,8 +282,16 @@ func (v *value) pairs() []pair {
 	return all
 }
 
-// under gives the path of a member or an item below path.
+// holdsSecrets is the end of the path of a mapping whose keys may be secrets.
+var holdsSecrets = regexp.MustCompile(`(?i)(^|[._-])(keys?|tokens?|secrets?|passwords?|credentials?)$`)
+
+// under gives the path of a member or an item below path, which does not show a key that looks like a secret (R-942).
 func under(path, name string) string {
+	if concealed := config.Conceal(name); concealed != name {
+		name = concealed
+	} else if holdsSecrets.MatchString(path) && len(name) >= 8 && strings.ContainsAny(name, "0123456789") {
+		name = config.Mask(name)
+	}
 	if name == "" || strings.ContainsFunc(name, func(c rune) bool { return !unicode.IsPrint(c) || c == '.' || c == '"' }) {
 		name = strconv.Quote(name)
 	}

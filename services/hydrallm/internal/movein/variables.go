@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"hydrallm/shared/config"
 )
 
 // Variable is an environment variable that the result names.
@@ -45,6 +47,9 @@ func (vs *variables) named(name, from string) string {
 func (vs *variables) literal(name, value, from string) string {
 	if have := vs.held[value]; have != nil {
 		return "${" + have.Name + "}"
+	}
+	if config.LikeCredential(name) {
+		name = "KEY"
 	}
 	base, name := shout(name), shout(name)
 	for i := 2; vs.byName[name] != nil || vs.source[name]; i++ {
