@@ -370,7 +370,7 @@ models: [{name: demo, upstreams: [answers]}]
 	}
 	check, err := as(setting("ExecStartPre")).CombinedOutput()
 	require.NoError(t, err, string(check))
-	require.Contains(t, string(check), "is valid: 1 providers")
+	require.Contains(t, string(check), "is valid: 1 provider")
 	start := func(cmd *exec.Cmd) {
 		require.NoError(t, cmd.Start())
 		t.Cleanup(func() {

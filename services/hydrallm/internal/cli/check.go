@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"hydrallm/services/hydrallm/internal/phrase"
 	"hydrallm/shared/certificate"
 	"hydrallm/shared/config"
 	"hydrallm/shared/process"
@@ -29,7 +30,7 @@ func (c checkCmd) Run(a *App) error {
 		for _, f := range invalid.Findings {
 			fmt.Fprintf(a.Out, "error: %s\n", f)
 		}
-		return fmt.Errorf("%d errors, %d warnings", len(invalid.Findings), len(settings.Warnings))
+		return errors.New(phrase.Count(len(invalid.Findings), "error") + ", " + phrase.Count(len(settings.Warnings), "warning"))
 	case err != nil:
 		return err
 	}
@@ -37,7 +38,7 @@ func (c checkCmd) Run(a *App) error {
 	warning, err := checkCertificate(settings.Server.TLS)
 	if err != nil {
 		fmt.Fprintf(a.Out, "error: %s: server.tls: %v\n", settings.Source, err)
-		return fmt.Errorf("1 errors, %d warnings", warnings)
+		return errors.New("1 error, " + phrase.Count(warnings, "warning"))
 	}
 	if warning != "" {
 		fmt.Fprintf(a.Out, "warning: %s: server.tls: %s\n", settings.Source, warning)
@@ -48,10 +49,10 @@ func (c checkCmd) Run(a *App) error {
 		warnings++
 	}
 	if c.Strict && warnings > 0 {
-		return fmt.Errorf("%s: 0 errors, %d warnings", settings.Source, warnings)
+		return fmt.Errorf("%s: 0 errors, %s", settings.Source, phrase.Count(warnings, "warning"))
 	}
-	_, err = fmt.Fprintf(a.Out, "%s is valid: %d providers, %d upstreams, %d models, %d warnings\n",
-		settings.Source, len(settings.Providers), len(settings.Upstreams), len(settings.Models), warnings)
+	_, err = fmt.Fprintf(a.Out, "%s is valid: %s, %s, %s, %s\n", settings.Source, phrase.Count(len(settings.Providers), "provider"),
+		phrase.Count(len(settings.Upstreams), "upstream"), phrase.Count(len(settings.Models), "model"), phrase.Count(warnings, "warning"))
 	return err
 }
 

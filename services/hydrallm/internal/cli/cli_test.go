@@ -130,13 +130,13 @@ func TestCheck(t *testing.T) {
 		out  []string
 		err  []string
 	}{
-		"valid":          {yaml: valid, code: 0, out: []string{"config.yaml is valid: 1 providers, 1 upstreams, 1 models, 0 warnings"}},
+		"valid":          {yaml: valid, code: 0, out: []string{"config.yaml is valid: 1 provider, 1 upstream, 1 model, 0 warnings"}},
 		"warning":        {yaml: valid + "colour: red\n", code: 0, out: []string{"warning: ", "config.yaml:6: colour: unknown field"}},
-		"errors":         {yaml: "server: {host: localhost, port: 0}\nlog: {level: loud}\ncolour: red\n", code: 1, out: []string{"error: ", "config.yaml:1: server.port:", "config.yaml:2: log.level:", "warning: ", "colour"}, err: []string{"2 errors, 1 warnings"}},
+		"errors":         {yaml: "server: {host: localhost, port: 0}\nlog: {level: loud}\ncolour: red\n", code: 1, out: []string{"error: ", "config.yaml:1: server.port:", "config.yaml:2: log.level:", "warning: ", "colour"}, err: []string{"2 errors, 1 warning"}},
 		"strict":         {yaml: valid, args: []string{"--strict"}, code: 0, out: []string{"0 warnings"}},
-		"strict, warned": {yaml: valid + "colour: red\n", args: []string{"--strict"}, code: 1, out: []string{"colour"}, err: []string{"0 errors, 1 warnings"}},
+		"strict, warned": {yaml: valid + "colour: red\n", args: []string{"--strict"}, code: 1, out: []string{"colour"}, err: []string{"0 errors, 1 warning"}},
 		"strict, empty":  {args: []string{"--strict"}, code: 1, out: []string{"nothing is configured"}},
-		"no providers":   {yaml: "server: {host: localhost}\n", code: 0, out: []string{"warning: the file has no providers", "0 models, 1 warnings"}},
+		"no providers":   {yaml: "server: {host: localhost}\n", code: 0, out: []string{"warning: the file has no providers", "0 models, 1 warning"}},
 		"every section":  {yaml: valid + "web: {enabled: false, cache_ttl: 1h}\n", code: 0, out: []string{"0 warnings"}},
 		"named file":     {yaml: valid, args: []string{"config.yaml"}, code: 0, out: []string{"is valid"}},
 		"missing file":   {args: []string{"none.yaml"}, code: 1, err: []string{"none.yaml: no such file"}},

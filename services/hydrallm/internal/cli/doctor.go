@@ -10,6 +10,7 @@ import (
 
 	"hydrallm/services/dispatcher"
 	"hydrallm/services/hydrallm/internal/doctor"
+	"hydrallm/services/hydrallm/internal/phrase"
 	"hydrallm/shared/process"
 )
 
@@ -60,7 +61,7 @@ func (c doctorCmd) Run(a *App) error {
 		return err
 	}
 	if n := report.Counts[doctor.Fail]; n > 0 {
-		return fmt.Errorf("%d of %d checks failed", n, len(report.Checks))
+		return fmt.Errorf("%d of %s failed", n, phrase.Count(len(report.Checks), "check"))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"hydrallm/services/hydrallm/internal/movein"
 	"hydrallm/services/hydrallm/internal/newfile"
+	"hydrallm/services/hydrallm/internal/phrase"
 )
 
 type importCmd struct {
@@ -137,7 +138,8 @@ func (c importCmd) write(a *App, r *movein.Result, output, envFile string) error
 
 // next says what was made, and what comes now.
 func (c importCmd) next(a *App, r *movein.Result) {
-	fmt.Fprintf(a.ErrOut, "%s is a configuration of %s: %d providers, %d upstreams, %d models taken over\n", c.File, r.Format, r.Providers, r.Upstreams, r.Models)
+	fmt.Fprintf(a.ErrOut, "%s is a configuration of %s: %s, %s, %s taken over\n", c.File, r.Format, phrase.Count(r.Providers, "provider"), phrase.Count(r.Upstreams, "upstream"),
+		phrase.Count(r.Models, "model"))
 	var missing []string
 	plain := 0
 	for _, v := range r.Variables() {
@@ -162,7 +164,7 @@ func (c importCmd) next(a *App, r *movein.Result) {
 	case plain > 0 && c.EnvFile == "":
 		fmt.Fprintln(a.ErrOut, "--env-file .env writes those that the file has in plain.")
 	case plain > 0:
-		fmt.Fprintf(a.ErrOut, "%s has %d values that were in plain; a file .env in the working directory is read by the gateway itself.\n", c.EnvFile, plain)
+		fmt.Fprintf(a.ErrOut, "%s has what was in plain (%s); a file .env in the working directory is read by the gateway itself.\n", c.EnvFile, phrase.Count(plain, "value"))
 	}
 	fmt.Fprintf(a.ErrOut, "Next:\n  hydrallm check %[1]s\n  CONFIG_PATH=%[1]s hydrallm\n", c.Output)
 }

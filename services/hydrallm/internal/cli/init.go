@@ -13,6 +13,7 @@ import (
 
 	"hydrallm/services/hydrallm/internal/firstconfig"
 	"hydrallm/services/hydrallm/internal/newfile"
+	"hydrallm/services/hydrallm/internal/phrase"
 )
 
 type initCmd struct {
@@ -100,7 +101,7 @@ func (c initCmd) secrets(a *App, plan *firstconfig.Plan, lookup func(string) (st
 
 // next says what was written and prints commands that work.
 func (c initCmd) next(a *App, plan *firstconfig.Plan, made []string) {
-	fmt.Fprintf(a.Out, "wrote %s: %d providers, %d models of this machine\n", c.Output, len(plan.Providers), len(plan.Models()))
+	fmt.Fprintf(a.Out, "wrote %s: %s, %s of this machine\n", c.Output, phrase.Count(len(plan.Providers), "provider"), phrase.Count(len(plan.Models()), "model"))
 	if len(made) > 0 {
 		fmt.Fprintf(a.Out, "wrote .env: %s\n", strings.Join(made, ", "))
 	}

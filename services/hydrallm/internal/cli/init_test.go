@@ -36,7 +36,7 @@ func TestInit(t *testing.T) {
 	said := x.out.String()
 	for _, text := range []string{
 		"found groq, with the key in GROQ_API_KEY", "found mistral, with the key in MISTRAL_API_KEY", "found ollama on this machine, with one model",
-		"wrote config.yaml: 3 providers, 1 models of this machine", "wrote .env: ADMIN_API_KEY, CLIENT_API_KEYS", "  hydrallm check\n  hydrallm\n  curl -N http://127.0.0.1:8100/v1/chat/completions",
+		"wrote config.yaml: 3 providers, 1 model of this machine", "wrote .env: ADMIN_API_KEY, CLIENT_API_KEYS", "  hydrallm check\n  hydrallm\n  curl -N http://127.0.0.1:8100/v1/chat/completions",
 	} {
 		require.Contains(t, said, text)
 	}
@@ -48,7 +48,7 @@ func TestInit(t *testing.T) {
 	require.NotContains(t, string(written)+said, "secret-")
 	require.NotContains(t, said, "hk-")
 	require.Equal(t, 0, x.run(t.Context(), "check", "--strict"), x.out.String()+x.errOut.String())
-	require.Contains(t, x.out.String(), "config.yaml is valid: 3 providers, 1 upstreams, 1 models, 0 warnings")
+	require.Contains(t, x.out.String(), "config.yaml is valid: 3 providers, 1 upstream, 1 model, 0 warnings")
 
 	require.Equal(t, 1, x.run(t.Context(), "init", "--yes"))
 	require.Contains(t, x.errOut.String(), "config.yaml is there already")

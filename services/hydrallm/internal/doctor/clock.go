@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher"
+	"hydrallm/services/hydrallm/internal/phrase"
 )
 
 // skewLimit is by how much the clock may differ from those of providers. Signatures and keys that expire allow for some minutes at most.
@@ -34,7 +35,7 @@ func clock(examined []dispatcher.Examined) Row {
 	}
 	if ahead := median(off); ahead.Abs() > skewLimit {
 		row.State = Warn
-		row.Found = fmt.Sprintf("it is %s by the clocks of %d providers", direction(ahead), len(all))
+		row.Found = fmt.Sprintf("it is %s by the clocks of %s", direction(ahead), phrase.Count(len(all), "provider"))
 		row.Do = "set the clock, for example with timedatectl set-ntp true: signatures, certificates and keys that expire go by it"
 		return row
 	}
@@ -46,7 +47,7 @@ func clock(examined []dispatcher.Examined) Row {
 			return row
 		}
 	}
-	row.Found = fmt.Sprintf("as those of %d providers", len(all))
+	row.Found = "as those of " + phrase.Count(len(all), "provider")
 	return row
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"hydrallm/services/hydrallm/internal/phrase"
 	"hydrallm/shared/config"
 )
 
@@ -23,7 +24,8 @@ func (d *doctor) configuration(context.Context) []Row {
 	default:
 		rows = append(rows, Row{
 			Check: "configuration", State: OK,
-			Found: fmt.Sprintf("%s is valid: %d providers, %d upstreams, %d models", s.Source, len(s.Providers), len(s.Upstreams), len(s.Models)),
+			Found: fmt.Sprintf("%s is valid: %s, %s, %s", s.Source, phrase.Count(len(s.Providers), "provider"), phrase.Count(len(s.Upstreams), "upstream"),
+				phrase.Count(len(s.Models), "model")),
 		})
 		if hint := s.EmptyHint(); hint != "" {
 			rows = append(rows, Row{Check: "configuration", State: Warn, Found: "nothing is configured", Do: hint})

@@ -321,7 +321,7 @@ func TestClock(t *testing.T) {
 		state State
 		found string
 	}{
-		"right":      {[]string{late(0)}, OK, "those of 1 providers"},
+		"right":      {[]string{late(0)}, OK, "those of 1 provider"},
 		"fast":       {[]string{late(-time.Hour)}, Warn, "fast by the clocks of 1"},
 		"slow":       {[]string{late(time.Hour), late(time.Hour)}, Warn, "slow by the clocks of 2"},
 		"one of two": {[]string{late(0), late(time.Hour)}, Warn, "by the clock of p1 alone"},

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"hydrallm/services/dispatcher"
+	"hydrallm/services/hydrallm/internal/phrase"
 	"hydrallm/shared/certificate"
 	"hydrallm/shared/openai"
 	"hydrallm/shared/process"
@@ -220,7 +221,7 @@ func (g *gateway) status(ctx context.Context) []Row {
 	case code != http.StatusOK || json.Unmarshal(body, &s) != nil:
 		row.Found, row.Do = fmt.Sprintf("it does not tell (http %d)", code), "look at the log of the gateway"
 	default:
-		row.State, row.Found = OK, fmt.Sprintf("%d providers, %d chains", len(s.Providers), len(s.Chains))
+		row.State, row.Found = OK, phrase.Count(len(s.Providers), "provider")+", "+phrase.Count(len(s.Chains), "chain")
 		return append([]Row{row}, known(s)...)
 	}
 	return []Row{row}

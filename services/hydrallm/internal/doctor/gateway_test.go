@@ -49,7 +49,7 @@ func TestGatewayStates(t *testing.T) {
 	}{
 		"well":           {nil, "gateway: answer of m", OK, "from p, model large, attempt 1", ""},
 		"version":        {nil, "gateway: http://", OK, "version v9.9.9", ""},
-		"status":         {nil, "gateway: status", OK, "1 providers, 1 chains", ""},
+		"status":         {nil, "gateway: status", OK, "1 provider, 1 chain", ""},
 		"another server": {routes{"GET /v1": text(200, `{"hello":"world"}`)}, "gateway: http://", Fail, "no HydraLLM", "another port"},
 		"not ready":      {routes{"GET /readyz": text(503, `{"status":"not ready","reason":"NATS or its streams are not there"}`)}, "gateway: ready", Fail, "NATS", "NATS server"},
 		"degraded":       {routes{"GET /readyz": text(200, `{"status":"degraded","reason":"the database can't be had"}`)}, "gateway: ready", Warn, "database", "database"},

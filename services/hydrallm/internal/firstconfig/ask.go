@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"hydrallm/services/hydrallm/internal/phrase"
 )
 
 // Ask asks for what a plan leaves open. The end of the input means that the rest is as proposed.
@@ -42,7 +44,7 @@ func (f Found) String() string {
 	case len(f.Models) == 1:
 		return f.ID + " on this machine, with one model"
 	default:
-		return fmt.Sprintf("%s on this machine, with %d models", f.ID, len(f.Models))
+		return fmt.Sprintf("%s on this machine, with %s", f.ID, phrase.Count(len(f.Models), "model"))
 	}
 }
 
