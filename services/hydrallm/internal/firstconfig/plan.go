@@ -34,8 +34,7 @@ const DefaultPort = 8100
 
 // NewPlan is a plan that takes everything, for a gateway that this machine alone reaches.
 func NewPlan(found []Found) Plan {
-	p := Plan{Port: DefaultPort, Providers: found, Alias: "chat", Default: "auto", AdminKey: true}
-	return p
+	return Plan{Port: DefaultPort, Providers: found, Alias: "chat", Default: "auto", AdminKey: true}
 }
 
 // Models gives the names of the models that local servers have, each once.

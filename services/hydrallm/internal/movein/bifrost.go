@@ -3,6 +3,7 @@ package movein
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -73,7 +74,7 @@ func secretOf(v *value) *value {
 
 // group is the keys of a provider that go to one address and are for the same models.
 type group struct {
-	url   string
+	address
 	keys  []string
 	named map[string]string // what the provider calls a model, by the name of clients
 	all   bool
@@ -103,50 +104,43 @@ func (f *bifrost) provider(name string, v *value) {
 		v.refuse("the gateway can have no provider of this name")
 		return
 	}
-	base := f.base(kind, name, known, network.get("base_url"))
-	if base == "" && network.get("base_url").is() {
+	base, ok := f.base(kind, name, known, network.get("base_url"))
+	if !ok {
 		v.refuse("its address can't be used")
 		return
 	}
 	groups := f.groups(v, kind, base)
 	if len(groups) == 0 {
 		keyless, _ := custom.get("is_key_less").flag()
-		if !keyless && (!known.local || base == "" && known.preset == "") {
+		if !keyless && (!known.local || base.url == "" && known.preset == "") {
 			v.refuse("it has no key that can be used: keys that are disabled, of weight 0, for no model or without an address can't be")
 			return
 		}
-		groups = []*group{{url: base, all: true}}
+		groups = []*group{{address: base, all: true}}
 	}
 	f.place(name, kind, v, groups)
 }
 
 // base gives the address of a provider as Bifrost has it, which is without the version of OpenAI's path.
-func (f *bifrost) base(kind, name string, known vendor, v *value) string {
+func (f *bifrost) base(kind, name string, known vendor, v *value) (a address, ok bool) {
 	if !v.is() {
 		if known.preset != "" && name != known.preset {
-			return presetHosts[known.preset]
+			return address{url: presetHosts[known.preset]}, true
 		}
-		return known.url
+		return address{url: known.url}, true
 	}
 	finish := versioned
 	if kind == "anthropic" || kind == "gemini" {
 		finish = unchanged
 	}
-	a, ok := f.address(v, name, finish)
-	if !ok {
-		return ""
+	if a, ok = f.address(v, name, finish); a.url == presetHosts[name] {
+		a.url = ""
 	}
-	if a.authorization != "" {
-		v.note("set it as a header of the provider: Authorization")
-	}
-	if a.url == presetHosts[name] {
-		return ""
-	}
-	return a.url
+	return a, ok
 }
 
 // groups reads the keys of a provider.
-func (f *bifrost) groups(v *value, kind, base string) (all []*group) {
+func (f *bifrost) groups(v *value, kind string, base address) (all []*group) {
 	for _, k := range v.get("keys").each() {
 		k.explain(bifrostKey)
 		for _, config := range []string{"azure_key_config", "ollama_key_config", "vllm_key_config", "sgl_key_config"} {
@@ -160,7 +154,7 @@ func (f *bifrost) groups(v *value, kind, base string) (all []*group) {
 			k.refuse("the key has the weight 0, so that it is never used")
 			continue
 		}
-		g := &group{url: base, named: map[string]string{}}
+		g := &group{address: base, named: map[string]string{}}
 		if why := f.keyAddress(k, kind, g); why != "" {
 			k.refuse("%s", why)
 			continue
@@ -196,7 +190,7 @@ func (f *bifrost) groups(v *value, kind, base string) (all []*group) {
 }
 
 func (g *group) alike(o *group) bool {
-	if g.url != o.url || g.all != o.all || !slices.Equal(g.order, o.order) || len(o.keys) == 0 {
+	if g.address != o.address || g.all != o.all || !slices.Equal(g.order, o.order) || len(o.keys) == 0 {
 		return false
 	}
 	return !slices.ContainsFunc(g.order, func(n string) bool { return g.named[n] != o.named[n] })
@@ -216,29 +210,28 @@ func (f *bifrost) keyAddress(k *value, kind string, g *group) (why string) {
 				return "azure: signing in with Microsoft Entra has no counterpart; a key of the resource has"
 			}
 		}
-		a, ok := f.address(endpoint, "AZURE", func(string) string { return "/openai/v1" })
-		if !ok {
+		var ok bool
+		if g.address, ok = f.address(endpoint, "AZURE", func(string) string { return "/openai/v1" }); !ok {
 			return "its address can't be used: " + endpoint.why
 		}
-		g.url = a.url
 		endpoint.note("becomes the address of Azure's v1 route, which takes names of deployments as models")
 		if version := config.get("api_version"); version.is() {
 			secretOf(version).take()
 			version.note("is left out: the v1 route of Azure OpenAI needs none")
 		}
 	case "ollama", "vllm", "sgl":
-		address := secretOf(k.get(kind+"_key_config", "url"))
-		if !address.is() {
+		own := secretOf(k.get(kind+"_key_config", "url"))
+		if !own.is() {
 			if g.url == "" && vendors[kind].preset == "" {
 				return "the key has no address"
 			}
 			break
 		}
-		a, ok := f.address(address, kind, versioned)
-		if !ok {
-			return "its address can't be used: " + address.why
+		var ok bool
+		if g.address, ok = f.address(own, kind, versioned); !ok {
+			return "its address can't be used: " + own.why
 		}
-		if g.url = a.url; strings.TrimSuffix(g.url, "/v1") == strings.TrimSuffix(presetHosts[kind], "/v1") {
+		if strings.TrimSuffix(g.url, "/v1") == strings.TrimSuffix(presetHosts[kind], "/v1") {
 			g.url = ""
 		}
 	}
@@ -319,7 +312,10 @@ func (f *bifrost) place(name, kind string, v *value, groups []*group) {
 		return 1
 	})
 	for i, g := range groups {
-		p := &provider{ID: f.id("provider", name), URL: g.url, Headers: headers, MaxConcurrency: limit}
+		p := &provider{ID: f.id("provider", name), URL: g.url, Headers: maps.Clone(headers), MaxConcurrency: limit}
+		if g.authorization != "" {
+			p.Headers["Authorization"] = g.authorization
+		}
 		if usual := vendors[kind].preset; p.URL == "" && p.ID != usual {
 			p.URL = presetHosts[usual]
 		}
@@ -353,14 +349,14 @@ func (f *bifrost) governance(v *value) {
 	if auth.is() {
 		auth.hint = "the admin routes open with server.admin_key"
 	}
-	budgets, rates := byID(v.get("budgets")), byID(v.get("rate_limits"))
+	rates := byID(v.get("rate_limits"))
 	for _, k := range v.get("virtual_keys").each() {
 		k.explain(bifrostVirtual)
 		if on, ok := k.get("is_active").flag(); ok && !on {
 			k.refuse("the key is not active")
 			continue
 		}
-		order := f.order(k, budgets, rates)
+		order := f.order(k, v.get("budgets").members(), rates)
 		if order == nil {
 			if key := f.secret(secretOf(k.get("value")), "CLIENT_KEY_"+k.get("name").peek()); key != "" {
 				f.Server.ClientKeys = append(f.Server.ClientKeys, key)
@@ -382,6 +378,9 @@ func (f *bifrost) governance(v *value) {
 }
 
 const adminStep = "set ADMIN_API_KEY, without which the routes of the admin are closed (openssl rand -hex 32 makes one)"
+
+// same says whether two values are the same text, and not none.
+func (v *value) same(o *value) bool { return v.peek() != "" && v.peek() == o.peek() }
 
 // byID gives the members of a list by their ids.
 func byID(v *value) map[string]*value {
@@ -407,7 +406,7 @@ type clientKey struct {
 }
 
 // order gives the request that makes a virtual key, or nil for one without any limit.
-func (f *bifrost) order(k *value, budgets, rates map[string]*value) []byte {
+func (f *bifrost) order(k *value, budgets []*value, rates map[string]*value) []byte {
 	c := clientKey{Name: k.get("name").peek(), Expires: k.get("expires_at").peek()}
 	limited := c.Expires != ""
 	for _, p := range k.get("provider_configs").members() {
@@ -436,16 +435,13 @@ func (f *bifrost) order(k *value, budgets, rates map[string]*value) []byte {
 			}
 		}
 	}
-	budget := budgets[k.get("budget_id").peek()]
 	for _, b := range budgets {
-		if id := b.get("virtual_key_id").peek(); id != "" && id == k.get("id").peek() {
-			budget = b
+		if !b.get("id").same(k.get("budget_id")) && !b.get("virtual_key_id").same(k.get("id")) {
+			continue
 		}
-	}
-	if budget != nil {
 		limited = true
-		period := map[string]string{"1d": "day", "24h": "day", "1M": "month", "30d": "month"}[budget.get("reset_duration").peek()]
-		if amount := json.Number(budget.get("max_limit").peek()); period != "" && amount != "" {
+		period := map[string]string{"1d": "day", "24h": "day", "1M": "month", "30d": "month"}[b.get("reset_duration").peek()]
+		if amount := json.Number(b.get("max_limit").peek()); period != "" && amount != "" && c.Budget == nil {
 			c.Budget = map[string]any{"amount": amount, "unit": "money", "period": period}
 		}
 	}
