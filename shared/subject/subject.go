@@ -149,6 +149,20 @@ func Query(service, op string) string { return "hydra.v1.query." + service + "."
 // QueryInstance is Query for one instance of a service.
 func QueryInstance(service, instance, op string) string { return Query(service, instance) + "." + op }
 
+// Matches says whether a subject is one of a pattern with "*" and ">", by the rule of NATS.
+func Matches(pattern, subj string) bool {
+	p, s := strings.Split(pattern, "."), strings.Split(subj, ".")
+	for i, token := range p {
+		if token == ">" {
+			return len(s) > i
+		}
+		if i >= len(s) || token != "*" && token != s[i] {
+			return false
+		}
+	}
+	return len(p) == len(s)
+}
+
 // Last gives the last token of a subject: the request id of reply, cancel and credit subjects.
 func Last(subj string) string { return subj[strings.LastIndexByte(subj, '.')+1:] }
 

@@ -1,7 +1,6 @@
 package subject_test
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -36,18 +35,29 @@ func TestSubjects(t *testing.T) {
 	}
 }
 
-// matches is the matching rule of NATS.
-func matches(pattern, subj string) bool {
-	p, s := strings.Split(pattern, "."), strings.Split(subj, ".")
-	for i, token := range p {
-		if token == ">" {
-			return len(s) > i
-		}
-		if i >= len(s) || token != "*" && token != s[i] {
-			return false
-		}
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		pattern, subj string
+		want          bool
+	}{
+		"equal":            {"a.b", "a.b", true},
+		"star":             {"a.*.c", "a.b.c", true},
+		"star is one":      {"a.*", "a.b.c", false},
+		"tail":             {"a.>", "a.b.c", true},
+		"tail needs one":   {"a.>", "a", false},
+		"shorter":          {"a.b", "a", false},
+		"longer":           {"a", "a.b", false},
+		"everything":       {">", "a", true},
+		"other":            {"a", "b", false},
+		"star needs token": {"a.*", "a", false},
 	}
-	return len(p) == len(s)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			require.Equal(t, tt.want, subject.Matches(tt.pattern, tt.subj))
+		})
+	}
 }
 
 // What is published must be inside the stream or the subscription that is meant for it, and in no other.
@@ -75,7 +85,7 @@ func TestPatternsCoverTheirSubjects(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, p := range patterns {
-				require.Equal(t, p == tt.pattern, matches(p, tt.subj), "%s against %s", tt.subj, p)
+				require.Equal(t, p == tt.pattern, subject.Matches(p, tt.subj), "%s against %s", tt.subj, p)
 			}
 		})
 	}

@@ -3,6 +3,8 @@ package natsrights
 import (
 	"slices"
 	"strings"
+
+	"hydrallm/shared/subject"
 )
 
 // Forbidden gives subjects that a service must not publish or subscribe to: one of each kind that any other service may, and some that nobody may.
@@ -33,21 +35,7 @@ func Forbidden(service string) (publish, subscribe []string) {
 func sample(pattern string) string { return strings.NewReplacer("*", "x", ">", "x").Replace(pattern) }
 
 func allowed(patterns []string, subj string) bool {
-	return slices.ContainsFunc(patterns, func(p string) bool { return matches(p, subj) })
-}
-
-// matches is the rule of NATS.
-func matches(pattern, subj string) bool {
-	p, s := strings.Split(pattern, "."), strings.Split(subj, ".")
-	for i, token := range p {
-		if token == ">" {
-			return len(s) > i
-		}
-		if i >= len(s) || token != "*" && token != s[i] {
-			return false
-		}
-	}
-	return len(p) == len(s)
+	return slices.ContainsFunc(patterns, func(p string) bool { return subject.Matches(p, subj) })
 }
 
 // MayPublish says whether a subject is among those that may be published to.
