@@ -23,6 +23,7 @@ import (
 	"hydrallm/shared/subject"
 	"hydrallm/shared/telemetry"
 	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
@@ -43,24 +44,6 @@ func vendors() *config.Config {
 		},
 		Models: []config.Model{{Name: "m", Upstreams: []string{"u"}}},
 	}
-}
-
-// lines collects a log.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.String()
 }
 
 func (x *bundle) ask(t *testing.T, id string, operation contract.Operation, model, body string) {
@@ -182,7 +165,7 @@ func TestNothingToRouteTo(t *testing.T) {
 //
 func TestDecisionsAreRecorded(t *testing.T) {
 	t.Parallel()
-	var out lines
+	var out output.Buffer
 	log, closeLog, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info", Format: "json"}, &out)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, closeLog()) })

@@ -1,15 +1,12 @@
 package enricher
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -25,27 +22,10 @@ import (
 	"hydrallm/shared/contract"
 	"hydrallm/shared/subject"
 	"hydrallm/shared/testkit/await"
+	"hydrallm/shared/testkit/output"
 	"hydrallm/shared/testkit/startstoptest"
 	"hydrallm/shared/topology"
 )
-
-// lines is a log that is read while it is written.
-type lines struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.buf.Write(b)
-}
-
-func (l *lines) count(text string) int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Count(l.buf.String(), text)
-}
 
 // stage is an enricher that works, with pages of its own and what is behind it.
 type stage struct {
@@ -56,7 +36,7 @@ type stage struct {
 	next    chan *bus.Work
 	logs    chan contract.Log
 	records chan contract.WebRecord
-	log     *lines
+	log     *output.Buffer
 }
 
 func startStage(t *testing.T, pages http.Handler) *stage {
@@ -65,7 +45,7 @@ func startStage(t *testing.T, pages http.Handler) *stage {
 	t.Cleanup(site.Close)
 	nothing := httptest.NewServer(http.NotFoundHandler()) // in the place of engines and models
 	t.Cleanup(nothing.Close)
-	s := &stage{t: t, site: site.URL, next: make(chan *bus.Work, 8), logs: make(chan contract.Log, 8), records: make(chan contract.WebRecord, 8), log: &lines{}}
+	s := &stage{t: t, site: site.URL, next: make(chan *bus.Work, 8), logs: make(chan contract.Log, 8), records: make(chan contract.WebRecord, 8), log: &output.Buffer{}}
 	b := bustest.Start(t)
 	bustest.Own(t, b, "i1", bustest.Owner{})
 	web := config.Web{
@@ -152,9 +132,9 @@ func TestTextFromTheWeb(t *testing.T) {
 		require.Equal(t, string(status), gjson.GetBytes(w.Request.WebParts, "0.data.status").Str)
 	}
 	await.True(t, func() bool { return testutil.ToFloat64(s.metrics.requests.WithLabelValues(endInjected)) == 6 })
-	require.Equal(t, 6, s.log.count("Web context injected: "))
-	require.Equal(t, 5, s.log.count("chars into request.messages[-2] (session=None)"))
-	require.Equal(t, 1, s.log.count("chars into request.messages[-2] (session=s1)"))
+	require.Equal(t, 6, s.log.Count("Web context injected: "))
+	require.Equal(t, 5, s.log.Count("chars into request.messages[-2] (session=None)"))
+	require.Equal(t, 1, s.log.Count("chars into request.messages[-2] (session=s1)"))
 	require.Greater(t, testutil.ToFloat64(s.metrics.characters), 600.0)
 	for status, times := range map[contract.VisitStatus]uint64{contract.VisitSuccess: 1, contract.VisitCacheHit: 5} {
 		var m dto.Metric
@@ -185,7 +165,7 @@ func TestNothingToInject(t *testing.T) {
 		}
 	}
 	await.True(t, func() bool { return testutil.ToFloat64(s.metrics.requests.WithLabelValues(endForwarded)) == 6 })
-	require.Zero(t, s.log.count("Web context injected"))
+	require.Zero(t, s.log.Count("Web context injected"))
 	require.Empty(t, s.logs)
 }
 

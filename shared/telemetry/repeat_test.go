@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,17 +13,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/shared/telemetry"
+	"hydrallm/shared/testkit/output"
 )
 
 // what happens to a thousand requests is a few lines, with their number; what differs is not lost.
 func TestRepeatedLines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var out lockedBuffer
+		var out output.Buffer
 		log, closeLog, err := telemetry.NewLogger(telemetry.LogConfig{Level: "info"}, &out)
 		require.NoError(t, err)
 		log = log.With(slog.String("service", "x"))
-		lines := func() []string { return strings.Split(strings.TrimSuffix(out.take(), "\n"), "\n") }
+		lines := func() []string { return strings.Split(strings.TrimSuffix(out.Take(), "\n"), "\n") }
 		shed := func(n int) {
 			for i := range n {
 				ctx := telemetry.WithRequest(t.Context(), fmt.Sprint("r", i))
@@ -67,27 +67,8 @@ func TestRepeatedLines(t *testing.T) {
 		log.WarnContext(t.Context(), "late")
 		require.Len(t, lines(), 1)
 		wait(time.Hour)
-		require.Empty(t, out.take())
+		require.Empty(t, out.Take())
 	})
-}
-
-// lockedBuffer is written to by timers too.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) take() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	defer b.text.Reset()
-	return b.text.String()
 }
 
 // The lines that are kept apart are bounded; those beyond are written.

@@ -3,6 +3,7 @@ package output
 
 import (
 	"bytes"
+	"strings"
 	"sync"
 )
 
@@ -23,5 +24,16 @@ func (b *Buffer) Write(p []byte) (int, error) {
 func (b *Buffer) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// Count says how often text was written so far.
+func (b *Buffer) Count(text string) int { return strings.Count(b.String(), text) }
+
+// Take is String, and empties the buffer.
+func (b *Buffer) Take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.buf.Reset()
 	return b.buf.String()
 }

@@ -27,6 +27,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/leaktest"
 	"hydrallm/shared/testkit/machine"
+	"hydrallm/shared/testkit/output"
 )
 
 func TestMain(m *testing.M) { leaktest.Main(m) }
@@ -37,7 +38,7 @@ type rig struct {
 
 	site *http.ServeMux
 	url  string
-	log  *output
+	log  *output.Buffer
 }
 
 func setup(tb testing.TB, change ...func(*Config)) *rig {
@@ -77,13 +78,13 @@ func (g *gates) wait(q *http.Request) {
 }
 
 // startPool makes a pool behind a proxy of a guard. It ends before the test does.
-func startPool(tb testing.TB, g *guard.Guard, change ...func(*Config)) (*Pool, *output) {
+func startPool(tb testing.TB, g *guard.Guard, change ...func(*Config)) (*Pool, *output.Buffer) {
 	tb.Helper()
 	path, err := find("")
 	if err != nil {
 		machine.Missing(tb, "Chromium", err)
 	}
-	said := &output{}
+	said := &output.Buffer{}
 	log := slog.New(slog.NewTextHandler(said, nil))
 	way, err := proxy.Start(tb.Context(), g, log)
 	require.NoError(tb, err)
@@ -162,24 +163,6 @@ func group(tb testing.TB, leader int) (pids []int) {
 		}
 	}
 	return pids
-}
-
-// output is a log that may be read while it is written.
-type output struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.text.Write(p)
-}
-
-func (o *output) count(what string) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return strings.Count(o.text.String(), what)
 }
 
 //
@@ -265,8 +248,8 @@ func TestKilledBrowserIsReplaced(t *testing.T) {
 	last := r.running(t)
 	require.NoError(t, r.Stop(t.Context()))
 	gone(t, last)
-	require.Equal(t, 2, r.log.count("the browser has started"), "one start at a time")
-	require.Equal(t, 1, r.log.count("the browser has died"))
+	require.Equal(t, 2, r.log.Count("the browser has started"), "one start at a time")
+	require.Equal(t, 1, r.log.Count("the browser has died"))
 }
 
 // a browser that says nothing is killed with all its processes.
@@ -309,7 +292,7 @@ func TestEndlessScript(t *testing.T) {
 	r.allClosed(t)
 	_, err = r.Render(t.Context(), r.url+"/good")
 	require.NoError(t, err, "after it")
-	require.Equal(t, 1, r.log.count("the browser has started"))
+	require.Equal(t, 1, r.log.Count("the browser has started"))
 }
 
 // as many pages as there are leases; the others wait, as long as they may.
@@ -355,9 +338,9 @@ func TestUnusedBrowserEnds(t *testing.T) {
 	for n := range 2 {
 		_, err := r.Render(t.Context(), good)
 		require.NoError(t, err)
-		await.True(t, func() bool { return r.log.count("the browser is not needed") == n+1 })
+		await.True(t, func() bool { return r.log.Count("the browser is not needed") == n+1 })
 	}
-	require.Equal(t, 2, r.log.count("the browser has started"))
+	require.Equal(t, 2, r.log.Count("the browser has started"))
 }
 
 //
@@ -374,7 +357,7 @@ func TestWithoutBrowser(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var log output
+			var log output.Buffer
 			p := New(Config{
 				Path: c.path, Log: slog.New(slog.NewTextHandler(&log, nil)), Check: func(_ context.Context, raw string) (*url.URL, error) { return url.Parse(raw) },
 			})
@@ -383,7 +366,7 @@ func TestWithoutBrowser(t *testing.T) {
 				require.ErrorContains(t, err, c.said)
 				require.Equal(t, c.none, errors.Is(err, ErrNone))
 			}
-			require.Equal(t, 1, log.count("pages are read without a browser"))
+			require.Equal(t, 1, log.Count("pages are read without a browser"))
 			require.NoError(t, p.Stop(t.Context()))
 			_, err := p.Render(t.Context(), "http://example.com/")
 			require.ErrorIs(t, err, ErrStopped)

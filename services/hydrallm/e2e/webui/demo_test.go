@@ -5,12 +5,12 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/hydrallm/internal/demo"
 	"hydrallm/services/hydrallm/internal/gateway"
+	"hydrallm/services/hydrallm/internal/gatewaytest"
 	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
@@ -31,20 +31,9 @@ func shown(t *testing.T) *visit {
 	require.NoError(t, err)
 	settings, err := d.Settings(t.TempDir(), freeport.Port(t))
 	require.NoError(t, err)
-	ctx, cancel := context.WithCancel(context.Background())
-	started, ended := make(up), make(chan error, 1)
-	go func() {
-		ended <- gateway.RunDemo(ctx, settings, slog.New(slog.DiscardHandler), d, lifecycle.Named{Name: "the test", Service: started})
-	}()
-	t.Cleanup(func() {
-		cancel()
-		require.NoError(t, await.Value(t, ended))
+	gatewaytest.Serve(t, func(ctx context.Context, added lifecycle.Named) error {
+		return gateway.RunDemo(ctx, settings, slog.New(slog.DiscardHandler), d, added)
 	})
-	select {
-	case <-started:
-	case <-time.After(await.Limit):
-		t.Fatal("the demo does not start")
-	}
 	v := stranger(t, "http://"+settings.Server.Bind()+"/")
 	v.eval(`() => localStorage.setItem('hydrallm.onboarding-skipped', '1')`)
 	v.visit("ui/#/demo")

@@ -2,9 +2,7 @@ package webui
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,15 +10,12 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/services/hydrallm/internal/gateway"
+	"hydrallm/services/hydrallm/internal/gatewaytest"
 	"hydrallm/shared/config"
-	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
-	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -77,39 +72,9 @@ nats: {store_dir: "%s/nats"}
 	return x
 }
 
-// up is told when everything before it has started.
-type up chan struct{}
-
-func (u up) Start(context.Context) error { close(u); return nil }
-func (up) Stop(context.Context) error    { return nil }
-
 func (x *site) start(t *testing.T) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	started, ended := make(up), make(chan error, 1)
-	go func() {
-		ended <- gateway.Run(ctx, x.settings, slog.New(slog.DiscardHandler), lifecycle.Named{Name: "the test", Service: started})
-	}()
-	x.stop = func() error {
-		cancel()
-		select {
-		case err := <-ended:
-			ended <- err
-			return err
-		case <-time.After(await.Limit):
-			return errors.New("the gateway does not stop")
-		}
-	}
-	stop := x.stop
-	t.Cleanup(func() { require.NoError(t, stop()) })
-	select {
-	case <-started:
-	case err := <-ended:
-		ended <- err
-		require.NoError(t, err)
-	case <-time.After(await.Limit):
-		t.Fatal("the gateway does not start")
-	}
+	x.stop = gatewaytest.Run(t, x.settings, slog.New(slog.DiscardHandler))
 }
 
 // do sends a request with the admin key. The body is JSON; nil = none.

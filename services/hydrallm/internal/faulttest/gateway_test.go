@@ -2,8 +2,6 @@ package faulttest
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -15,10 +13,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"hydrallm/services/hydrallm/internal/gateway"
+	"hydrallm/services/hydrallm/internal/gatewaytest"
 	"hydrallm/shared/config"
 	"hydrallm/shared/config/configtest"
-	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
@@ -53,7 +50,7 @@ func start(t *testing.T, seed uint64, listen bool) *faultRun {
 	t.Cleanup(transport.CloseIdleConnections)
 	s := x.settings(t, listen)
 	x.url = "http://" + s.Server.Bind()
-	x.run(t, s)
+	x.stop = gatewaytest.Run(t, s, slog.New(slog.NewTextHandler(&x.log, nil)))
 	return x
 }
 
@@ -104,39 +101,6 @@ nats: {%[8]sstore_dir: "%[7]s/nats"}
 	require.NoError(t, err)
 	require.Empty(t, s.Warnings)
 	return s
-}
-
-// hook calls a function once everything before it has started.
-type hook func()
-
-func (h hook) Start(context.Context) error { h(); return nil }
-func (hook) Stop(context.Context) error    { return nil }
-
-// run starts the gateway and sets what stops it.
-func (x *faultRun) run(t *testing.T, s process.Settings) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	up, done := make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- gateway.Run(ctx, s, slog.New(slog.NewTextHandler(&x.log, nil)), lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
-	}()
-	x.stop = sync.OnceValue(func() error {
-		cancel()
-		select {
-		case err := <-done:
-			return err
-		case <-time.After(testWait):
-			return errors.New("the gateway does not stop")
-		}
-	})
-	t.Cleanup(func() { require.NoError(t, x.stop()) })
-	select {
-	case <-up:
-	case err := <-done:
-		t.Fatalf("the gateway does not start: %v", err)
-	case <-time.After(testWait):
-		t.Fatal("the gateway does not start")
-	}
 }
 
 // watch keeps the lines of a log that must not be there.

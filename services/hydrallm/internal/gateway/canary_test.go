@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/nats-io/nats.go"
@@ -20,7 +19,7 @@ import (
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 	"hydrallm/shared/testkit/natstest"
-	written "hydrallm/shared/testkit/output"
+	"hydrallm/shared/testkit/output"
 )
 
 // Secrets that go through the gateway, each with a mark that nothing else has.
@@ -35,24 +34,6 @@ const (
 	canaryPrompt   = "canary-8-in-a-prompt-abab"
 )
 
-// tap keeps what is sent over NATS.
-type tap struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (x *tap) take(m *nats.Msg) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	fmt.Fprintf(&x.text, "%s %v %s\n", m.Subject, m.Header, m.Data)
-}
-
-func (x *tap) String() string {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.text.String()
-}
-
 // R-173, R-333, R-371: no secret that anybody gives the gateway is in a log, a message, a bucket, the database, the metrics or an answer, whatever happens to
 // the request that it came with. Prompts are in messages and sessions, and nowhere else.
 func TestCanaries(t *testing.T) {
@@ -61,8 +42,8 @@ func TestCanaries(t *testing.T) {
 	nc, err := nats.Connect(server.ClientURL())
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
-	var messages tap
-	_, err = nc.Subscribe(">", messages.take)
+	var messages output.Buffer
+	_, err = nc.Subscribe(">", func(m *nats.Msg) { fmt.Fprintf(&messages, "%s %v %s\n", m.Subject, m.Header, m.Data) })
 	require.NoError(t, err)
 	require.NoError(t, nc.Flush())
 
@@ -88,7 +69,7 @@ log: {communication: true}
 `, upstream.URL(), canaryProvider))
 	s.Server.ClientKeys = []config.Secret{canaryClient}
 	s.NATS.URL = server.ClientURL()
-	log := &written.Buffer{}
+	log := &output.Buffer{}
 	x := serveTo(t, s, slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 
 	var answers strings.Builder

@@ -1,23 +1,20 @@
 package gateway_test
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"hydrallm/services/hydrallm/internal/gateway"
+	"hydrallm/services/hydrallm/internal/gatewaytest"
 	"hydrallm/shared/config"
 	"hydrallm/shared/config/configtest"
-	"hydrallm/shared/lifecycle"
 	"hydrallm/shared/process"
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
@@ -73,12 +70,6 @@ nats: {store_dir: "%s/nats"}
 	return s
 }
 
-// hook calls a function once everything before it has started.
-type hook func()
-
-func (h hook) Start(context.Context) error { h(); return nil }
-func (hook) Stop(context.Context) error    { return nil }
-
 // running is a gateway that serves.
 type running struct {
 	url  string // its root
@@ -94,31 +85,7 @@ func serve(t *testing.T, s process.Settings) running {
 // serveTo is serve with a log.
 func serveTo(t *testing.T, s process.Settings, log *slog.Logger) running {
 	t.Helper()
-	ctx, cancel := context.WithCancel(context.Background())
-	up, done := make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- gateway.Run(ctx, s, log, lifecycle.Named{Name: "hook", Service: hook(func() { close(up) })})
-	}()
-	stop := func() error {
-		cancel()
-		select {
-		case err := <-done:
-			done <- err
-			return err
-		case <-time.After(testWait):
-			return errors.New("the gateway does not stop")
-		}
-	}
-	t.Cleanup(func() { require.NoError(t, stop()) })
-	select {
-	case <-up:
-	case err := <-done:
-		done <- err
-		require.NoError(t, err)
-	case <-time.After(testWait):
-		t.Fatal("the gateway does not start")
-	}
-	return running{"http://" + s.Server.Bind(), stop}
+	return running{"http://" + s.Server.Bind(), gatewaytest.Run(t, s, log)}
 }
 
 // bundle is a running gateway with two fake upstreams.

@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
+	"hydrallm/shared/testkit/output"
 )
 
 // internet is all that a gateway reaches of the web in these tests: pages by path, and a search engine.
@@ -58,24 +58,6 @@ func (w *internet) settings() string {
 	return fmt.Sprintf("\nweb: {browser: never, search: [searxng], searxng_url: %q, allow_hosts: [127.0.0.1], intent: {embedding_url: %q}}\n", w.engine.URL, w.pages.URL)
 }
 
-// output is what a gateway logs.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) count(text string) int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return strings.Count(o.buf.String(), text)
-}
-
 func page(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -100,7 +82,7 @@ providers:
   - {id: gemini, dialect: openai, url: "%s/v1", key: key-of-provider-b, default_models: {free: big}}
 routing: {priority: [gemini, groq], fast: [groq], large: gemini, max_tokens_fast_model: 600, final_fallback: "", aliases: {}}
 `, fast.URL(), large.URL())
-	out := &output{}
+	out := &output.Buffer{}
 	x := serveTo(t, configured(t, freeport.Port(t), text+w.settings()), slog.New(slog.NewTextHandler(out, nil)))
 	question := fmt.Sprintf(`what is %s/long about`, w.pages.URL)
 	status, answer := x.do(t, http.MethodPost, "/v1/chat/completions", fmt.Sprintf(`{"model":"auto","messages":[{"role":"user","content":%q}]}`, question))
@@ -111,8 +93,8 @@ routing: {priority: [gemini, groq], fast: [groq], large: gemini, max_tokens_fast
 	require.Equal(t, "web_context", list[len(list)-2].Get("name").Str)
 	require.Greater(t, len(list[len(list)-2].Get("content").Str), 3000)
 	require.Equal(t, 1, strings.Count(string(last(fast).Body), `"web_context"`))
-	require.Equal(t, 1, out.count("Web context injected: "))
-	require.Equal(t, 1, out.count("chars into request.messages[-2] (session=None)"))
+	require.Equal(t, 1, out.Count("Web context injected: "))
+	require.Equal(t, 1, out.Count("chars into request.messages[-2] (session=None)"))
 	// As many words of the user go to the other one.
 	status, answer = x.do(t, http.MethodPost, "/v1/chat/completions", fmt.Sprintf(`{"model":"auto","messages":[{"role":"user","content":%q}]}`, strings.Repeat("lamps and ships. ", 300)))
 	require.Equal(t, http.StatusOK, status, answer)
@@ -120,9 +102,9 @@ routing: {priority: [gemini, groq], fast: [groq], large: gemini, max_tokens_fast
 }
 
 // pipeline is a gateway with one model to which text from the web applies.
-func pipeline(t *testing.T, w *internet) (x running, upstream *fakellm.Server, out *output) {
+func pipeline(t *testing.T, w *internet) (x running, upstream *fakellm.Server, out *output.Buffer) {
 	t.Helper()
-	upstream, out = fakellm.Start(t), &output{}
+	upstream, out = fakellm.Start(t), &output.Buffer{}
 	upstream.Handle(fakellm.Talk("fine"))
 	text := fmt.Sprintf(`
 providers: [{id: pa, url: "%s/v1", key: key-of-provider-a}]
@@ -146,7 +128,7 @@ func TestScenario19RedirectIntoTheNetwork(t *testing.T) {
 	require.Contains(t, answer, "fine")
 	require.NotContains(t, answer, "169.254")
 	require.NotContains(t, string(last(upstream).Body), "web_context\"")
-	require.Zero(t, out.count("Web context injected"))
+	require.Zero(t, out.Count("Web context injected"))
 	await.True(t, func() bool { // the session writer is behind the answer
 		_, stats := x.do(t, http.MethodGet, "/v1/admin/stats", "", "X-Admin-Key", adminKey)
 		return gjson.Get(stats, "scraping.fails").Int() == 1 && gjson.Get(stats, "scraping.recent.0.status").Str == "failed"
