@@ -220,14 +220,14 @@ func TestConversation(t *testing.T) {
 	var list []store.Message
 	for _, body := range []string{
 		`{"role":"user","content":[{"type":"text","text":"look"},{"type":"image_url","image_url":{"url":"data:x"}},{"type":"input_audio"},5,{}]}`,
-		`{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}}]}`,
+		`{"role":"assistant","content":[{"type":"thinking","thinking":[]}],"tool_calls":[{"function":{"name":"f","arguments":"{\"a\":1}"}},{"type":"custom","custom":{"name":"g","input":"raw"}}]}`,
 		`{"role":"tool","tool_call_id":"c","content":"result"}`, `{"role":"developer","content":"rule"}`, `{"role":"assistant","refusal":"no"}`,
 		`{"role":"user","content":"` + same + `first one"}`, `{"role":"user","content":"` + same + `second one"}`, `{"role":"user","content":"` + same + `first one"}`, `{"role":"assistant","content":"` + same + `third"}`,
 		`{"role":"user","content":"  "}`, `{"role":"user"}`,
 	} {
 		list = append(list, store.NewMessage(contract.Message{Body: []byte(body)}))
 	}
-	require.Equal(t, "User: earlier\n\nUser: look\n[image]\n[input_audio]\n\nAssistant: [calls f {\"a\":1}]\n\nTool: result\n\nSystem: rule\n\nAssistant: no\n\nUser: "+same+
+	require.Equal(t, "User: earlier\n\nUser: look\n[image]\n[input_audio]\n\nAssistant: [calls f {\"a\":1}]\n[calls g raw]\n\nTool: result\n\nSystem: rule\n\nAssistant: no\n\nUser: "+same+
 		"first one\n\nUser: 나다second one\n\nAssistant: "+same+"third", conversation("User: earlier", list))
 }
 

@@ -58,6 +58,7 @@ func textOf(body []byte) string {
 		switch text, kind := rawjson.Text(rawjson.Get(part, "text")), rawjson.Text(rawjson.Get(part, "type")); {
 		case text != "":
 			lines = append(lines, text)
+		case kind == "thinking", kind == "reasoning":
 		case kind != "":
 			lines = append(lines, "["+strings.TrimSuffix(kind, "_url")+"]")
 		default:
@@ -66,15 +67,16 @@ func textOf(body []byte) string {
 	}
 	calls := rawjson.Get(body, "tool_calls")
 	for span := range rawjson.Elements(calls) {
-		lines = append(lines, callOf(rawjson.Get(span.Of(calls), "function")))
+		call := span.Of(calls)
+		lines = append(lines, callOf(rawjson.Get(call, "function"), "arguments"), callOf(rawjson.Get(call, "custom"), "input"))
 	}
-	lines = append(lines, callOf(rawjson.Get(body, "function_call")), rawjson.Text(rawjson.Get(body, "refusal")))
+	lines = append(lines, callOf(rawjson.Get(body, "function_call"), "arguments"), rawjson.Text(rawjson.Get(body, "refusal")))
 	return strings.TrimSpace(strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), "\n"))
 }
 
-func callOf(function []byte) string {
-	if name := rawjson.Text(rawjson.Get(function, "name")); name != "" {
-		return "[calls " + name + " " + rawjson.Text(rawjson.Get(function, "arguments")) + "]"
+func callOf(tool []byte, with string) string {
+	if name := rawjson.Text(rawjson.Get(tool, "name")); name != "" {
+		return "[calls " + name + " " + rawjson.Text(rawjson.Get(tool, with)) + "]"
 	}
 	return ""
 }
