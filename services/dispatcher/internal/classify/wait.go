@@ -41,7 +41,7 @@ func (a Answer) wait(c Class, p *problem) (d time.Duration, stated bool) {
 	for _, find := range [...]func() hint{
 		func() hint { return headerWait(a.Header, now) },
 		func() hint { return headerWait(p.header, now) },
-		func() hint { return detailsWait(p.obj.Get("details")) },
+		func() hint { return detailsWait(p.obj.Get("details"), now) },
 		func() hint { return membersWait(p, now) },
 		func() hint { return messageWait(p.message, now) },
 	} {
@@ -59,29 +59,22 @@ func (a Answer) wait(c Class, p *problem) (d time.Duration, stated bool) {
 	return customaryWait(p), false
 }
 
-// headerWait reads retry-after-ms and Retry-After, which may be seconds with a fraction or a date.
+// headerWait reads retry-after-ms and Retry-After, which is meant to be seconds or a date, and may be any other spelling of a wait.
 func headerWait(h http.Header, now time.Time) hint {
-	if d, ok := number(h.Get("Retry-After-Ms"), time.Millisecond); ok {
-		return after(d)
+	if ms := statedWait(h.Get("Retry-After-Ms"), time.Millisecond, now); ms.stated {
+		return ms
 	}
-	value := strings.TrimSpace(h.Get("Retry-After"))
-	if d, ok := number(value, time.Second); ok {
-		return after(d)
-	}
-	if at, err := http.ParseTime(value); err == nil {
-		return after(at.Sub(now))
-	}
-	return hint{}
+	return statedWait(h.Get("Retry-After"), time.Second, now)
 }
 
 // detailsWait reads Google's list of details: RetryInfo.retryDelay, and quotaResetDelay in the metadata of an ErrorInfo.
-func detailsWait(details gjson.Result) hint {
+func detailsWait(details gjson.Result, now time.Time) hint {
 	if !details.IsArray() {
 		return hint{}
 	}
 	for _, path := range [...]string{"#(retryDelay).retryDelay", "#(metadata.quotaResetDelay).metadata.quotaResetDelay"} {
-		if d, err := time.ParseDuration(details.Get(path).Str); err == nil {
-			return after(d)
+		if wait := memberWait(details.Get(path), time.Second, now); wait.stated {
+			return wait
 		}
 	}
 	return hint{}
@@ -91,7 +84,7 @@ func detailsWait(details gjson.Result) hint {
 var waitMembers = map[string]time.Duration{
 	"retryafterms": time.Millisecond, "retryafter": time.Second, "retryafterseconds": time.Second, "retryaftersec": time.Second,
 	"retryin": time.Second, "retrydelay": time.Second, "resetsinseconds": time.Second, "resetinseconds": time.Second, "resetsin": time.Second,
-	"resetafter": time.Second, "resetsat": time.Second, "resetat": time.Second, "retryat": time.Second,
+	"resetafter": time.Second, "quotaresetdelay": time.Second, "resetsat": time.Second, "resetat": time.Second, "retryat": time.Second,
 }
 
 // membersWait reads members of the body and of the error inside it.
@@ -114,12 +107,17 @@ func membersWait(p *problem, now time.Time) (found hint) {
 	return found
 }
 
-// memberWait reads a number of units, a duration or a moment.
+// memberWait reads the value of a member.
 func memberWait(v gjson.Result, unit time.Duration, now time.Time) hint {
-	text := strings.TrimSpace(v.Str)
 	if v.Type == gjson.Number {
-		text = v.Raw
+		return statedWait(v.Raw, unit, now)
 	}
+	return statedWait(v.Str, unit, now)
+}
+
+// statedWait reads a number of units, a duration in Go's, ISO 8601's or words' spelling, or a moment.
+func statedWait(text string, unit time.Duration, now time.Time) hint {
+	text = strings.TrimSpace(text)
 	if d, ok := until(text, unit, now); ok {
 		return after(d)
 	}
@@ -257,7 +255,7 @@ func longer(a, b hint) hint {
 func until(value string, unit time.Duration, now time.Time) (d time.Duration, ok bool) {
 	if n, err := strconv.ParseFloat(value, 64); err == nil {
 		switch {
-		case math.IsNaN(n) || math.IsInf(n, 0):
+		case math.IsNaN(n):
 			return 0, false
 		case n > 1e12:
 			return bounded(time.UnixMilli(int64(min(n, 1e15))).Sub(now)), true
