@@ -22,8 +22,8 @@ type Event struct {
 	Lines int
 	// Cut says that the stream ended before the block was closed by a blank line, so the data may be half a value.
 	Cut bool
-	// Noncanonical says that the block did not come in plain lines (see Reader), begins with a byte order mark or has no blank line at its end, so Raw
-	// means nothing to a client.
+	// Noncanonical says that the block did not come in plain lines (see Reader), has a line that is no field, begins with a byte order mark or has no
+	// blank line at its end, so Raw means nothing to a client.
 	Noncanonical bool
 }
 
@@ -271,6 +271,8 @@ func (r *Reader) takeLine(line place) blockEnd {
 		b.id = value
 	case "retry":
 		b.retry = value
+	default:
+		b.noncanonical = true // a page of a proxy, or what a server prints, is nothing for a client (FO-10)
 	}
 	return within
 }

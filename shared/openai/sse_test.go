@@ -107,7 +107,7 @@ func TestReader(t *testing.T) {
 		{"one line feed at the end", "data: a\n\ndata: b\n", []seen{d("a"), {data: "b", hasData: true, cut: true}}}, // SSE-10
 		{"no line end at the end", "data: a\n\ndata: b", []seen{d("a"), {data: "b", hasData: true, cut: true}}},
 		{"event without data", "event: ping\n\n", []seen{{name: "ping"}}},
-		{"unknown field", "foo: bar\ndata: a\n\n", []seen{d("a")}},
+		{"unknown field", "foo: bar\ndata: a\n\n", []seen{own("a")}},
 		{"field error", "error: {\"code\":500}\n\n", []seen{{data: `{"code":500}`, name: "error", hasData: true, odd: true}}},
 		{"bare object", "{\"error\":\n {\"a\": 1}}\n\ndata: a\n\n", []seen{{data: "{\"error\":\n {\"a\": 1}}", hasData: true, odd: true}, d("a")}},
 		{"bare done", "[DONE]\n\n", []seen{{data: "[DONE]", hasData: true, odd: true}}},

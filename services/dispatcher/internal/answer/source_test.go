@@ -15,7 +15,7 @@ import (
 
 func reader(text string) *openai.Reader { return openai.NewReader(strings.NewReader(text), 0) }
 
-// SSE-04, SSE-10, R-122: what an event of a chat stream is, and whether a client may get it as it came.
+// SSE-04, SSE-10, FO-10, R-122: what an event of a chat stream is, and whether a client may get it as it came.
 func TestReader(t *testing.T) {
 	t.Parallel()
 	const chunk = `{"choices":[{"index":0,"delta":{"content":"Hi"}}]}`
@@ -36,6 +36,10 @@ func TestReader(t *testing.T) {
 		"comment as data":     {"data: : wait\n\n", answer.Nothing, "", false},
 		"lone name":           {"event: ping\n\n", answer.Nothing, "", false},
 		"no data":             {"data:\n\n", answer.Nothing, "", false},
+		"text":                {"upstream request timeout\n\n", answer.Nothing, "", false},
+		"a page":              {"<html>\n<body>Bad gateway</body>\n</html>\n\n", answer.Nothing, "", false},
+		"a page at the end":   {"<html><body>Bad gateway</body></html>", answer.Nothing, "", false},
+		"text before a chunk": {"WARN slow\ndata: " + chunk + "\n\n", answer.Piece, chunk, false},
 		"half a value":        {`data: {"choices":[`, answer.Nothing, `{"choices":[`, false},
 		"done":                {"data: [DONE]\n\n", answer.Done, "", true},
 		"done, with spaces":   {"data:  [DONE] \n\n", answer.Done, "", false},

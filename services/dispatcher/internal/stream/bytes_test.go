@@ -108,6 +108,10 @@ func TestFinishReasons(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, c.want, readStrictly(t, out).finish[0], "%s after %s", c.reason, c.before)
 	}
+	number := `data: {"choices":[{"index":0,"delta":{},"finish_reason":1}]}` + "\n\n"
+	out, _, err := pass(content("x")+number+doneEvent, options{})
+	require.NoError(t, err)
+	require.Equal(t, "stop", readStrictly(t, out).finish[0])
 }
 
 // R-122: an event called error is one, whatever it holds.

@@ -22,7 +22,7 @@ func (f *Filter) repairMessage(ch *answer.Choice, position int) {
 	digitsToText(ch)
 	hasCalls, functionCall := len(ch.Calls) > 0, answer.Given(ch.FunctionCall) != nil
 	finish := finishReason(ch.Finish, hasCalls, functionCall, ch.HasOutput())
-	if finish == nil && ch.Finish != nil {
+	if finish == nil && ch.Delta != nil {
 		finish = finishReason(finishStop, hasCalls, functionCall, true)
 	}
 	if f.opts.Think != ThinkOff || f.opts.Uniform {

@@ -52,6 +52,13 @@ func TestCompletion(t *testing.T) {
 		},
 		{"no content", whole(`{"role":"assistant","tool_calls":[`+call+`]}`, `"tool_calls"`), whole(`{"role":"assistant","tool_calls":[`+call+`],"content":null}`, `"tool_calls"`), options{}},
 		{"empty finish reason", whole(`{"content":"x"}`, `""`), whole(`{"content":"x"}`, `"stop"`), options{}},
+		{"no finish reason", `{"choices":[{"index":0,"message":{"content":"x"}}]}`, `{"choices":[{"index":0,"message":{"content":"x"},"finish_reason":"stop"}]}`, options{}},
+		{
+			"no finish reason, a call", `{"choices":[{"index":0,"message":{"content":"","tool_calls":[` + call + `]}}]}`,
+			`{"choices":[{"index":0,"message":{"content":"","tool_calls":[` + call + `]},"finish_reason":"tool_calls"}]}`,
+			options{},
+		},
+		{"a number as finish reason", whole(`{"content":"x"}`, `1`), whole(`{"content":"x"}`, `"stop"`), options{}},
 		{
 			"no indexes", `{"choices":[{"message":{"content":"a"},"finish_reason":"stop"},{"index":null,"message":{"content":"b"},"finish_reason":"stop"}]}`,
 			`{"choices":[{"message":{"content":"a"},"finish_reason":"stop","index":0},{"message":{"content":"b"},"finish_reason":"stop","index":1}]}`,

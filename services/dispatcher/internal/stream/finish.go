@@ -7,7 +7,8 @@ import (
 )
 
 // finishReason gives the reason that a client gets for the raw one of an upstream, as raw JSON: one of the five that clients know, and never
-// "stop" after a call (STR-09). nil says that the value is none: absent, null or empty.
+// "stop" after a call (STR-09). nil says that the value is none: absent, null, false, empty
+// or no plain value. A number is a reason that is not known.
 func finishReason(raw []byte, calls, functionCall, output bool) []byte {
 	switch string(raw) {
 	case "", "null", `""`, `"null"`:
@@ -23,7 +24,7 @@ func finishReason(raw []byte, calls, functionCall, output bool) []byte {
 	case `"length"`, `"tool_calls"`, `"content_filter"`, `"function_call"`:
 		return raw
 	}
-	if raw[0] != '"' {
+	if raw[0] == 'f' || raw[0] == '{' || raw[0] == '[' {
 		return nil
 	}
 	known := knownReason(strings.ToLower(rawjson.Text(raw)), output)

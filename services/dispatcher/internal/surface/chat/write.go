@@ -162,7 +162,7 @@ func orNull(dst, value []byte) []byte {
 // appendChoice appends a choice that was read, as it is now. Everything that has no field keeps its bytes.
 func appendChoice(dst []byte, ch *answer.Choice, parts []byte) []byte {
 	c := rawjson.Copy(dst, ch.Raw)
-	hasDelta := false
+	hasDelta, hasFinish := false, false
 	for m := range rawjson.Members(ch.Raw) {
 		name := string(m.Name())
 		c.Member(m.Key.Start, m.Value.End, name != "index" || !ch.NoIndex)
@@ -172,12 +172,16 @@ func appendChoice(dst []byte, ch *answer.Choice, parts []byte) []byte {
 			out := c.Edit(m.Value.Start, m.Value.End)
 			*out = appendDelta(*out, m.Value.Of(ch.Raw), ch, parts)
 		case "finish_reason":
+			hasFinish = true
 			out := c.Edit(m.Value.Start, m.Value.End)
 			*out = orNull(*out, ch.Finish)
 		}
 	}
 	if !hasDelta {
 		c.Add([]byte(`"delta":{}`))
+	}
+	if !hasFinish && ch.Finish != nil {
+		c.Add([]byte(`"finish_reason":`), ch.Finish)
 	}
 	if ch.NoIndex {
 		c.Add([]byte(`"index":`), strconv.AppendInt(nil, int64(ch.Index), 10))
