@@ -25,6 +25,9 @@ func web(p *string) kind {
 // address gives a URL of one of the schemes, or "".
 func (n node) address(schemes ...string) (string, bool) {
 	s, ok := n.expanded()
+	if ok && s == "" {
+		delete(n.r.lines, n.path) // an empty address is none, so that whoever needs one says that it is missing
+	}
 	if !ok || s == "" {
 		return "", ok
 	}

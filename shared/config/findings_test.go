@@ -39,6 +39,7 @@ var errorCases = map[string]struct {
 	"missing fields":           {"providers: [{}]\nupstreams: [{}]\nmodels:\n- {}", []string{"1: providers[0].id: is missing", "1: providers[0].url: is missing", "2: upstreams[0].id: is missing", "2: upstreams[0].provider: is missing", "2: upstreams[0].model: is missing", "4: models[0].name: is missing", "4: models[0].upstreams: is missing, and no upstream has a model of this name"}},
 	"empty fields":             {`providers: [{id: "", url: http://h}]`, []string{"1: providers[0].id: must not be empty"}},
 	"a name that is too long":  {"models: [{name: " + strings.Repeat("n", 513) + ", upstreams: []}]", []string{"1: models[0].name: must not be longer than 512 bytes (got 513): no request could name it"}},
+	"an empty url is missing":  {"providers: [{id: p, url: \"\", key: k}, {id: q, url: \"${EMPTY:-}\", key: k}]", []string{"1: providers[0].url: is missing", "1: providers[1].url: is missing"}},
 	"null is missing":          {"upstreams: [{id: u, provider: ~, model: m}]", []string{"1: upstreams[0].provider: is missing"}},
 	"list is a mapping":        {"models: [{name: m, upstreams: {a: 1}}]", []string{"1: models[0].upstreams: must be a list (got a mapping)"}},
 	"list is text":             {"models: [{name: m, upstreams: a1}]", []string{"1: models[0].upstreams: must be a list (got a single value)"}},
