@@ -71,6 +71,8 @@ func TestEncodings(t *testing.T) {
 	}{
 		"plain":    {"", false},
 		"identity": {"identity", false},
+		"none":     {"none", false},
+		"charset":  {"UTF-8", false},
 		"gzip":     {"gzip", false},
 		"brotli":   {"br", true},
 	} {

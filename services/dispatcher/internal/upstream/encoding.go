@@ -9,9 +9,10 @@ import (
 )
 
 // decode gives the plain body. Gzip is read even where it was not asked for, since some servers send it anyway; another encoding is an error.
+// Some servers put the character set there, or say that there is none.
 func decode(resp *http.Response) (io.Reader, error) {
 	switch encoding := strings.ToLower(strings.TrimSpace(resp.Header.Get("Content-Encoding"))); encoding {
-	case "", "identity":
+	case "", "identity", "none", "utf-8", "utf8":
 		return resp.Body, nil
 	case "gzip", "x-gzip":
 		return &lazyGzip{src: resp.Body}, nil
