@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"hydrallm/shared/testkit/machine"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -50,7 +52,7 @@ func TestStoppedServerLeavesNothingBehind(t *testing.T) {
 	t.Setenv("TMPDIR", sharedTemp(t))
 	bin, err := localBinaries()
 	if err != nil {
-		t.Skipf("no PostgreSQL binaries: %v", err)
+		machine.Missing(t, "PostgreSQL binaries", err)
 	}
 	srv, err := startLocal(bin)
 	require.NoError(t, err)

@@ -30,7 +30,7 @@ const (
 	root      = "../../../.."
 	debian    = "debian:bookworm-slim"
 	golang    = "golang:1.26-bookworm"
-	stepLimit = 20 * time.Minute
+	stepLimit = time.Hour // of a way: one of them compiles everything
 )
 
 // way is one to install the gateway. Its steps are the commands that somebody types who has what it needs, and its files on the machine; the request is one more.
