@@ -24,13 +24,13 @@ func TestSlowGoodbye(t *testing.T) {
 		here, there := net.Pipe()
 		s := NewServer(0, slog.New(slog.DiscardHandler))
 		// Tickets would wait for a reader, too.
-		c := &Conn{server: s, secure: tls.Server(here, &tls.Config{Certificates: []tls.Certificate{cert}, SessionTicketsDisabled: true})} //nolint:gosec // the default version
+		c := &Conn{server: s, secure: tls.Server(here, &tls.Config{Certificates: []tls.Certificate{cert}, SessionTicketsDisabled: true})}
 		s.running.Add(1)
 		s.conns[c] = struct{}{}
 		client := tls.Client(there, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // it is not about trust
 		shaken := make(chan error, 1)
-		go func() { shaken <- client.Handshake() }()
-		require.NoError(t, c.secure.Handshake())
+		go func() { shaken <- client.HandshakeContext(t.Context()) }()
+		require.NoError(t, c.secure.HandshakeContext(t.Context()))
 		require.NoError(t, <-shaken)
 
 		c.state.Store(stateIdle)
