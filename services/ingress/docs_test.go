@@ -4,10 +4,6 @@ import (
 	"compress/gzip"
 	"io"
 	"net/http"
-	"net/http/httptest"
-	"net/http/httputil"
-	"net/url"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -73,33 +69,5 @@ func TestNoDocuments(t *testing.T) {
 // R-924: behind a proxy that puts something before all paths, and takes it away again, a page of a folder finds everything.
 func TestDocumentsBelowAPrefix(t *testing.T) {
 	t.Parallel()
-	g := setup(t, func(c *ingress.Config) { c.Docs = true })
-	to, err := url.Parse(g.url)
-	require.NoError(t, err)
-	proxy := httptest.NewServer(http.StripPrefix("/some/gateway", httputil.NewSingleHostReverseProxy(to)))
-	defer proxy.Close()
-	get := func(at string) (final *url.URL, status int, text string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
-		require.NoError(t, err)
-		resp, err := proxy.Client().Do(req)
-		require.NoError(t, err)
-		body, err := io.ReadAll(resp.Body)
-		require.NoError(t, err)
-		require.NoError(t, resp.Body.Close())
-		return resp.Request.URL, resp.StatusCode, string(body)
-	}
-	final, _, _ := get(proxy.URL + "/some/gateway/docs")
-	require.Equal(t, "/some/gateway/docs/", final.Path, "where the redirect leads")
-	final, status, page := get(proxy.URL + "/some/gateway/docs/clients/index.html")
-	require.Equal(t, http.StatusOK, status)
-	links := regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(page, -1)
-	require.NotEmpty(t, links)
-	for _, l := range links {
-		at, err := final.Parse(l[1])
-		require.NoError(t, err)
-		if at.Host == final.Host {
-			_, status, _ := get(at.String())
-			require.Equal(t, http.StatusOK, status, at.Path)
-		}
-	}
+	requireBelowPrefix(t, setup(t, func(c *ingress.Config) { c.Docs = true }), "/docs", "/docs/clients/index.html")
 }

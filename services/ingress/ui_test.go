@@ -72,33 +72,41 @@ func TestFilesOfTheInterface(t *testing.T) {
 // R-363: behind a proxy that puts something before all paths, and takes it away again, every file is found from the page.
 func TestInterfaceBelowAPrefix(t *testing.T) {
 	t.Parallel()
-	g := setup(t, nil)
+	requireBelowPrefix(t, setup(t, nil), "/ui", "/ui/")
+}
+
+// requireBelowPrefix asks through a proxy that puts something before all paths, and takes it away again: for a folder by its name without a slash, and for a page
+// and all that it links to.
+func requireBelowPrefix(t *testing.T, g *gateway, folder, page string) {
+	t.Helper()
+	const prefix = "/some/gateway"
 	to, err := url.Parse(g.url)
 	require.NoError(t, err)
-	proxy := httptest.NewServer(http.StripPrefix("/some/gateway", httputil.NewSingleHostReverseProxy(to)))
+	proxy := httptest.NewServer(http.StripPrefix(prefix, httputil.NewSingleHostReverseProxy(to)))
 	defer proxy.Close()
-	get := func(at *url.URL) (final *url.URL, status int, text string) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at.String(), nil)
+	get := func(at string) (final *url.URL, text string) {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, at, nil)
 		require.NoError(t, err)
 		resp, err := proxy.Client().Do(req)
 		require.NoError(t, err)
 		body, err := io.ReadAll(resp.Body)
 		require.NoError(t, err)
 		require.NoError(t, resp.Body.Close())
-		return resp.Request.URL, resp.StatusCode, string(body)
+		require.Equal(t, http.StatusOK, resp.StatusCode, at)
+		require.NotEmpty(t, body, at)
+		return resp.Request.URL, string(body)
 	}
-	start, err := url.Parse(proxy.URL + "/some/gateway/ui")
-	require.NoError(t, err)
-	final, _, page := get(start)
-	require.Equal(t, "/some/gateway/ui/", final.Path, "where the redirect leads")
-	links := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page, -1)
+	final, _ := get(proxy.URL + prefix + folder)
+	require.Equal(t, prefix+folder+"/", final.Path, "where the redirect leads")
+	final, text := get(proxy.URL + prefix + page)
+	links := regexp.MustCompile(`(?:src|href)="([^"#]+)"`).FindAllStringSubmatch(text, -1)
 	require.NotEmpty(t, links)
 	for _, l := range links {
 		at, err := final.Parse(l[1])
 		require.NoError(t, err)
-		_, status, body := get(at)
-		require.Equal(t, http.StatusOK, status, at.Path)
-		require.NotEmpty(t, body)
+		if at.Host == final.Host {
+			get(at.String())
+		}
 	}
 }
 

@@ -107,17 +107,16 @@ func changeClientKey(x *exchange) error {
 	if err != nil {
 		return err
 	}
-	k, err := x.api.ClientKeys.Change(x.api.Queries(), x.id, func(k *clientkey.Key) error { return readKey(body, k) })
-	if err != nil {
-		return err
-	}
-	x.noteKey(k)
-	return showJSON(x, x.api.showKeys(k)[0])
+	return x.showChanged(x.api.ClientKeys.Change(x.api.Queries(), x.id, func(k *clientkey.Key) error { return readKey(body, k) }))
 }
 
 func revokeClientKey(x *exchange) error {
 	x.leaveBody()
-	k, err := x.api.ClientKeys.Revoke(x.api.Queries(), x.id)
+	return x.showChanged(x.api.ClientKeys.Revoke(x.api.Queries(), x.id))
+}
+
+// showChanged answers with a key, if it was changed.
+func (x *exchange) showChanged(k *clientkey.Key, err error) error {
 	if err != nil {
 		return err
 	}
