@@ -140,19 +140,24 @@ func (c importCmd) write(a *App, r *movein.Result, output, envFile string) error
 func (c importCmd) next(a *App, r *movein.Result) {
 	fmt.Fprintf(a.ErrOut, "%s is a configuration of %s: %s, %s, %s taken over\n", c.File, r.Format, phrase.Count(r.Providers, "provider"), phrase.Count(r.Upstreams, "upstream"),
 		phrase.Count(r.Models, "model"))
-	var missing []string
+	var missing, other []string
 	plain := 0
 	for _, v := range r.Variables() {
 		_, set := a.Env.Lookup(v.Name)
 		switch {
 		case v.Literal:
 			plain++
-			if c.EnvFile == "" && !set {
+			if set {
+				other = append(other, v.Name+": instead of the value at "+v.From)
+			} else if c.EnvFile == "" {
 				missing = append(missing, v.Name+": its value is in "+c.File+", at "+v.From)
 			}
 		case !set:
 			missing = append(missing, v.Name+": "+v.From)
 		}
+	}
+	if len(other) > 0 {
+		fmt.Fprintf(a.ErrOut, "Variables that are set already, so that what they hold is used:\n  %s\n", strings.Join(other, "\n  "))
 	}
 	if len(missing) > 0 {
 		fmt.Fprintf(a.ErrOut, "Variables to set, or to write into a file .env in the working directory:\n  %s\n", strings.Join(missing, "\n  "))

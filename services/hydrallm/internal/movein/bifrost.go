@@ -169,7 +169,7 @@ func (f *bifrost) groups(v *value, kind string, base address) (all []*group) {
 				k.refuse("its value is in a vault: put it into an environment variable")
 				continue
 			}
-			if key := f.secret(value, kind+"_API_KEY"); key != "" {
+			if key := f.secret(value, keyName(kind, g.url)); key != "" {
 				g.keys = []string{key}
 			}
 		} else {

@@ -105,6 +105,19 @@ func (b *builder) secret(v *value, hint string) string {
 	return b.vars.literal(hint, s, v.path)
 }
 
+// keyName names the variable of a key. That of a vendor is the usual one only for the vendor's own address: where it is set already, another one would get
+// the vendor's key.
+func keyName(vendor, address string) string {
+	usual := vendors[vendor]
+	if usual.preset != "" {
+		vendor = usual.preset
+	}
+	if address == "" || address == usual.url || address == presetHosts[usual.preset] || vendor == "azure" {
+		return vendor + "_API_KEY"
+	}
+	return hostID(address, vendor+"_OTHER") + "_API_KEY"
+}
+
 // address is where a provider is.
 type address struct {
 	url           string

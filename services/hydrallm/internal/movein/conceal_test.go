@@ -66,3 +66,20 @@ func TestSecretsInThePlaceOfNames(t *testing.T) {
 		}
 	}
 }
+
+// R-902: a key that the source has in plain for another address does not get the name under which the vendor's own key may be set already, even if it is
+// the same: that key would go to the other address.
+func TestKeysOfOtherAddresses(t *testing.T) {
+	t.Parallel()
+	for name, source := range map[string]string{
+		"litellm": "model_list: [{model_name: m, litellm_params: {model: openai/m, api_key: one-and-the-same}}, " +
+			"{model_name: n, litellm_params: {model: openai/m, api_key: one-and-the-same, api_base: \"https://other.example/v1\"}}]",
+		"bifrost": `{"providers": {"openai": {"keys": [{"value": "one-and-the-same", "models": ["*"]}]},
+			"mine": {"keys": [{"value": "one-and-the-same", "models": ["*"]}], "network_config": {"base_url": "https://other.example"}, "custom_provider_config": {"base_provider_type": "openai"}}}}`,
+	} {
+		r, err := movein.Import(movein.Source{Name: "f", Data: []byte(source)})
+		require.NoError(t, err, name)
+		require.Contains(t, string(r.Config), "key: ${OPENAI_API_KEY}\n", name)
+		require.Contains(t, string(r.Config), "key: ${OTHER_EXAMPLE_API_KEY}\n", name)
+	}
+}

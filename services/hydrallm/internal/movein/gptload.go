@@ -250,7 +250,7 @@ func (g *gptLoad) aggregate(v *value) {
 			s.refuse("there is no such group")
 			continue
 		}
-		for _, field := range []string{"sub_group_name", "sub_group_id"} {
+		for _, field := range []string{"sub_group_name", "sub_group_id", "group"} {
 			s.get(field).take()
 		}
 		if w, ok := s.get("weight").num(); ok && w == 0 {

@@ -249,7 +249,7 @@ func (l *liteLLM) key(d *deployment, base, key *value) {
 		key.take()
 		key.note("is left out: it is no key")
 	default:
-		d.key = l.secret(key, d.vendor+"_API_KEY")
+		d.key = l.secret(key, keyName(d.vendor, d.url))
 	}
 }
 

@@ -25,12 +25,15 @@ type Variable struct {
 type variables struct {
 	all    []*Variable
 	byName map[string]*Variable
-	held   map[string]*Variable // literal ones, by value
-	source map[string]bool      // names that the source uses, for whatever
+	held   map[held]*Variable // literal ones
+	source map[string]bool    // names that the source uses, for whatever
 }
 
+// held is a value that the source has in plain, for one place: it may be set for that, where the variable is set already, and go nowhere else.
+type held struct{ wanted, value string }
+
 func newVariables() *variables {
-	return &variables{byName: map[string]*Variable{}, held: map[string]*Variable{}, source: map[string]bool{}}
+	return &variables{byName: map[string]*Variable{}, held: map[held]*Variable{}, source: map[string]bool{}}
 }
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
@@ -43,20 +46,21 @@ func (vs *variables) named(name, from string) string {
 	return "${" + name + "}"
 }
 
-// literal gives the reference to a variable for a value that the source has in plain. The same value has the same variable.
+// literal gives the reference to a variable for a value that the source has in plain. The same value has the same
+// variable where the same name is wanted.
 func (vs *variables) literal(name, value, from string) string {
-	if have := vs.held[value]; have != nil {
-		return "${" + have.Name + "}"
-	}
 	if config.LikeCredential(name) {
 		name = "KEY"
 	}
 	base, name := shout(name), shout(name)
+	if have := vs.held[held{base, value}]; have != nil {
+		return "${" + have.Name + "}"
+	}
 	for i := 2; vs.byName[name] != nil || vs.source[name]; i++ {
 		name = fmt.Sprintf("%s_%d", base, i)
 	}
 	v := &Variable{Name: name, Literal: true, From: from, value: value}
-	vs.held[value] = v
+	vs.held[held{base, value}] = v
 	vs.add(v)
 	return "${" + name + "}"
 }
@@ -65,8 +69,8 @@ func (vs *variables) literal(name, value, from string) string {
 func (vs *variables) given(name, value string) {
 	v := vs.byName[name]
 	v.Literal, v.value = true, value
-	if vs.held[value] == nil {
-		vs.held[value] = v
+	if at := (held{name, value}); vs.held[at] == nil {
+		vs.held[at] = v
 	}
 }
 
