@@ -16,14 +16,18 @@ const (
 	localMark  = "in-process." // begins their names, so that they are never looked for in the object store
 )
 
-// Local keeps bodies of requests for services that share a process and its NATS server: the message of such a request has a name for its body, as one whose
-// body is in the object store, and the bytes are copied once where they are published, not five times on their way through the server. It suits a
-// stream of requests in memory (ADR 1), which ends with the process as the bodies do. It is safe for concurrent use; nil keeps nothing.
+// Local is what services that share a process and its NATS server need not send through it. It suits a stream of requests in memory (ADR 1), which ends with the
+// process. It is safe for concurrent use; with nil everything is sent.
+//
+// It keeps bodies of requests: the message of such a request has a name for its body, as one whose body is in the object store, and the bytes are copied
+// once where they are published, not five times on their way through the server. And it hands frames of answers to the ingress that awaits them.
 type Local struct {
 	mu     sync.Mutex
 	bodies map[string]*list.Element // of order
 	order  list.List                // of *localBody, oldest first
 	size   int
+
+	listeners sync.Map // ingress -> *ReplyHandler
 }
 
 type localBody struct {
@@ -93,6 +97,29 @@ func (l *Local) expire(now time.Time) {
 }
 
 func bodyOf(e *list.Element) *localBody { return e.Value.(*localBody) } //nolint:forcetypeassert // nothing else is in the list
+
+// listen has frames of answers that an ingress awaits handed to handler, by several goroutines at once, until stop is called, which does not wait for
+// those that are in it. A later call for the same ingress takes the place of this one.
+func (l *Local) listen(ingress string, handler ReplyHandler) (stop func()) {
+	if l == nil {
+		return func() {}
+	}
+	listener := &handler
+	l.listeners.Store(ingress, listener)
+	return func() { l.listeners.CompareAndDelete(ingress, listener) }
+}
+
+// hand hands a copy of frames to the ingress that awaits them, and says whether it listens in this process.
+func (l *Local) hand(ingress, rid string, frames []byte) bool {
+	if l == nil {
+		return false
+	}
+	handler, here := l.listeners.Load(ingress)
+	if here {
+		(*handler.(*ReplyHandler))(rid, bytes.Clone(frames)) //nolint:forcetypeassert // the map holds nothing else
+	}
+	return here
+}
 
 // isLocal says whether a body of this name is in the process.
 func isLocal(name string) bool { return strings.HasPrefix(name, localMark) }

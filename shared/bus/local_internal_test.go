@@ -79,3 +79,28 @@ func TestWhichBodiesTravel(t *testing.T) {
 		require.Equal(t, tt.travels, first(msg.Header[contract.HeaderBody]) == "", name)
 	}
 }
+
+// an ingress that has stopped gets nothing more, and one that has begun anew keeps what it gets.
+func TestLocalListeners(t *testing.T) {
+	t.Parallel()
+	l := NewLocal()
+	var got []string
+	handler := func(name string) ReplyHandler {
+		return func(rid string, frames []byte) { got = append(got, name+" "+rid+" "+string(frames)) }
+	}
+	require.False(t, l.hand("i1", "r", []byte("a")))
+	stopFirst := l.listen("i1", handler("first"))
+	require.True(t, l.hand("i1", "r", []byte("b")))
+	require.False(t, l.hand("i2", "r", []byte("c")))
+	stopSecond := l.listen("i1", handler("second"))
+	stopFirst()
+	require.True(t, l.hand("i1", "r", []byte("d")))
+	stopSecond()
+	stopSecond()
+	require.False(t, l.hand("i1", "r", []byte("e")))
+	require.Equal(t, []string{"first r b", "second r d"}, got)
+
+	var none *Local
+	none.listen("i1", handler("none"))()
+	require.False(t, none.hand("i1", "r", nil))
+}

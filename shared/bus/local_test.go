@@ -3,6 +3,7 @@ package bus_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"testing"
 
@@ -62,6 +63,57 @@ func TestBodiesInTheProcess(t *testing.T) {
 	}
 	// The stream has no room for a body that travels in it.
 	require.ErrorIs(t, alone.PublishWork(t.Context(), request("alone"), body), bus.ErrWorkFull)
+}
+
+// frames of answers come in order and stay as they came, without the server, until their ingress stops.
+func TestAnswersInTheProcess(t *testing.T) {
+	t.Parallel()
+	srv, local := natstest.Start(t), bus.NewLocal()
+	ingress, worker, outside := connectLocal(t, srv, local), connectLocal(t, srv, local), bustest.Connect(t, srv)
+	letRun(t, ingress)
+	var got []contract.Frame
+	replies, err := ingress.SubscribeReplies("i1", func(rid string, msg []byte) {
+		for f, err := range contract.Frames(msg) {
+			if err != nil || rid != "r" {
+				t.Error(rid, err)
+			}
+			got = append(got, f)
+		}
+	})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, replies.Stop()) })
+	sent := collectFrames(t, outside)
+	answered, stopped := make(chan struct{}), make(chan struct{})
+	large := bytes.Repeat([]byte("0123456789"), 20<<10)
+	consume(t, worker, bus.WorkConfig{Consumer: topology.Dispatcher}, func(ctx context.Context, w *bus.Work) {
+		defer w.Done()
+		if w.Delivery > 1 { // it took long
+			return
+		}
+		r := w.OpenReply()
+		defer r.Close()
+		err := errors.Join(r.Head(contract.Head{Status: 200}), r.Data(ctx, []byte("one")), r.Flush(), r.Data(ctx, []byte("two")), r.Data(ctx, large), r.Flush())
+		close(answered)
+		<-stopped
+		if err = errors.Join(err, r.End(contract.End{}), r.Flush()); err != nil {
+			t.Error(err)
+		}
+	})
+	require.NoError(t, ingress.PublishWork(t.Context(), request("r"), nil))
+	await.Value(t, answered)
+	var body []byte
+	for seq, f := range got {
+		require.Equal(t, uint64(seq), f.Seq)
+		if f.Kind == contract.FrameData {
+			body = append(body, f.Payload...)
+		}
+	}
+	require.Equal(t, contract.FrameHead, got[0].Kind)
+	require.True(t, bytes.Equal(append([]byte("onetwo"), large...), body))
+
+	require.NoError(t, replies.Stop())
+	close(stopped)
+	require.Equal(t, contract.FrameEnd, await.Value(t, sent).Kind, "the first frame that the server gets")
 }
 
 // a stage finds its input at each delivery, whatever it has made of it.

@@ -189,10 +189,14 @@ func (r *Reply) flush() error {
 		return nil
 	}
 	var err error
-	if r.recorder != nil {
+	switch {
+	case r.recorder != nil:
 		err = r.recorder.write(r.buf, r.done)
-	} else if err = r.bus.answers.Publish(r.subj, r.buf); err == nil {
-		r.keep()
+	case r.bus.local.hand(r.ingress, r.rid, r.buf):
+	default:
+		if err = r.bus.answers.Publish(r.subj, r.buf); err == nil {
+			r.keep()
+		}
 	}
 	r.buf, r.data = r.buf[:0], 0
 	if err != nil {
@@ -201,17 +205,23 @@ func (r *Reply) flush() error {
 	return nil
 }
 
-// ReplyHandler gets every reply message of an ingress: the request id and the encoded frames, which the handler may keep. It runs in
-// the subscription's goroutine and must not block.
+// ReplyHandler gets every reply message of an ingress: the request id and the encoded frames, which the handler may keep. It runs in the subscription's
+// goroutine or, several at once, in those of workers in the same process. It must not block.
 type ReplyHandler func(rid string, frames []byte)
 
 // Subscription is something that can be stopped; messages that arrived before are still handled.
-type Subscription struct{ subs []*nats.Subscription }
+type Subscription struct {
+	subs     []*nats.Subscription
+	unlisten func() // from what comes without the server; may be nil
+}
 
 // Stop ends the subscription. It is idempotent.
 func (s *Subscription) Stop() error {
 	if s == nil {
 		return nil
+	}
+	if s.unlisten != nil {
+		s.unlisten()
 	}
 	for _, sub := range s.subs {
 		if err := sub.Unsubscribe(); err != nil && !errors.Is(err, nats.ErrBadSubscription) {
@@ -238,7 +248,7 @@ func (b *Bus) SubscribeReplies(ingress string, handler ReplyHandler) (*Subscript
 	if err := subscribed(b.answers); err != nil { // signs of life come over another connection
 		return nil, errors.Join(err, sub.Unsubscribe())
 	}
-	return &Subscription{subs: []*nats.Subscription{sub}}, nil
+	return &Subscription{subs: []*nats.Subscription{sub}, unlisten: b.local.listen(ingress, handler)}, nil
 }
 
 // Credit tells the worker that the client of rid has taken consumed bytes in all.

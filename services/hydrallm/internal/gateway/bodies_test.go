@@ -9,8 +9,8 @@ import (
 	"hydrallm/shared/process"
 )
 
-// bodies stay in the process only where requests do.
-func TestLocalBodies(t *testing.T) {
+// bodies and answers stay in the process only where requests do.
+func TestLocalTraffic(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change func(*config.NATS)
@@ -25,7 +25,7 @@ func TestLocalBodies(t *testing.T) {
 			t.Parallel()
 			settings := process.Settings{Config: &config.Config{}}
 			tt.change(&settings.NATS)
-			require.Equal(t, tt.local, localBodies(settings) != nil)
+			require.Equal(t, tt.local, localTraffic(settings) != nil)
 		})
 	}
 }

@@ -44,10 +44,10 @@ func services(settings process.Settings, log *slog.Logger, front process.Build, 
 		list = append(list, lifecycle.Named{Name: "NATS", Service: server})
 	}
 	parts := process.Parts{Config: settings.Config, Again: settings.Again, Version: process.Version(), Log: log, Metrics: telemetry.NewRegistry(process.Version()), Sockets: settings.Sockets}
-	bodies := localBodies(settings)
+	local := localTraffic(settings)
 	for _, s := range append(slices.Clone(pipeline), stage{"ingress", front}) {
 		connect := settings.Connection(s.name)
-		connect.InProcess, connect.Local, connect.Logger, connect.OnLost = embedded, bodies, log, onLost
+		connect.InProcess, connect.Local, connect.Logger, connect.OnLost = embedded, local, log, onLost
 		parts.ID = process.NewID(s.name)
 		unit := process.NewUnit(connect, parts, s.build)
 		units = append(units, unit)
@@ -56,9 +56,9 @@ func services(settings process.Settings, log *slog.Logger, front process.Build, 
 	return list, units
 }
 
-// localBodies is where the bodies of requests wait while these are in the stream, nil for in the stream: when another process may take requests, or they outlive
-// this one.
-func localBodies(settings process.Settings) *bus.Local {
+// localTraffic is for what need not go through the server. It is nil, and everything does, when another process may take requests, or they outlive
+// this one.
+func localTraffic(settings process.Settings) *bus.Local {
 	if settings.NATS.URL != "" || settings.NATS.Listen != "" || settings.NATS.WorkOnDisk {
 		return nil
 	}
