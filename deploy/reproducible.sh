@@ -6,10 +6,9 @@ cd "$(dirname "$0")/.."
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-for copy in one another; do
-	mkdir -p "$work/$copy/sources"
-	git ls-files -z --cached --others --exclude-standard | tar --null --files-from - --create --ignore-failed-read 2>/dev/null | tar --extract --directory "$work/$copy/sources"
-done
+mkdir -p "$work/one/sources" "$work/another"
+git ls-files -z --cached --others --exclude-standard | tar --null --files-from - --create --ignore-failed-read 2>/dev/null | tar --extract --directory "$work/one/sources"
+cp -a "$work/one/sources" "$work/another/" # from the copy, since somebody may be at work on the sources
 GOWORK=off go -C "$work/one/sources/deploy/tools/release" run . dev "$work/one/dist" "$@"
 GOWORK=off go -C "$work/another/sources/deploy/tools/release" run . -cache "$work/cache" dev "$work/another/dist" "$@"
 diff "$work/one/dist/SHA256SUMS" "$work/another/dist/SHA256SUMS"
