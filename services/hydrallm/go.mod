@@ -3,6 +3,7 @@ module hydrallm/services/hydrallm
 go 1.26.0
 
 require (
+	github.com/BurntSushi/toml v1.6.0
 	github.com/go-rod/rod v0.116.2
 	github.com/joho/godotenv v1.5.1
 	github.com/nats-io/nats.go v1.55.0

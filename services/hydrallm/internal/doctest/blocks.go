@@ -27,6 +27,7 @@ const (
 	Text       = "text" // what a program prints, a diagram: no test
 	YAML       = "yaml" // a configuration of the gateway, which it has to take
 	JSON       = "json" // has to be sound
+	TOML       = "toml" // a file of another program: has to be sound
 	Shell      = "sh"   // is run, in a directory of the page, with a gateway
 	Python     = "python"
 	JavaScript = "js" // these are run with the clients that are installed for it
@@ -125,7 +126,7 @@ var command = regexp.MustCompile(`(?m)^(?:\$ |(?:[A-Z_]+=\S+ )*(?:sudo )?(?:bin/
 
 // fault says what is wrong with how a block is marked, or "".
 func (b *Block) fault() string {
-	byLanguage := []string{Text, YAML, JSON, Shell, Python, JavaScript}
+	byLanguage := []string{Text, YAML, JSON, TOML, Shell, Python, JavaScript}
 	switch {
 	case b.Lang == "":
 		return "the block has no language: text for what nobody types, sh for commands"

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/BurntSushi/toml"
 	"github.com/stretchr/testify/require"
 
 	"hydrallm/services/hydrallm/internal/doctest"
@@ -36,6 +37,10 @@ func TestBlocksOfTheRepository(t *testing.T) {
 			t.Error(err)
 		}
 		for _, b := range blocks {
+			if b.Lang == doctest.TOML {
+				_, err := toml.Decode(b.Text, &map[string]any{})
+				require.NoError(t, err, "%s: this is no TOML", b.Place())
+			}
 			switch {
 			case b.How == doctest.Untested:
 				t.Logf("untested: %s: %s", b.Place(), b.Value)
