@@ -2,6 +2,8 @@ package webui
 
 import (
 	"fmt"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -163,17 +165,7 @@ func TestPrefix(t *testing.T) {
 	fake := fakellm.Start(t)
 	fake.Handle(fakellm.Talk("from below a prefix"))
 	x := serve(t, model(fake))
-	target, err := url.Parse(x.url)
-	require.NoError(t, err)
-	transport := &http.Transport{}
-	forward := &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }}
-	proxy := httptest.NewServer(http.StripPrefix("/some/gateway", forward))
-	t.Cleanup(func() {
-		proxy.CloseClientConnections()
-		proxy.Close()
-		transport.CloseIdleConnections()
-	})
-	v := operator(t, proxy.URL+"/some/gateway/")
+	v := operator(t, proxied(t, x, "/some/gateway", func(h http.Handler) http.Handler { return h }))
 	v.section("playground?model=demo")
 	v.say("hello")
 	v.see("[data-role=assistant]", "from below a prefix")
@@ -185,4 +177,20 @@ func TestPrefix(t *testing.T) {
 	v.section("overview") // the stream comes through, too
 	v.see("[data-test=serving]", "")
 	v.until(`() => document.querySelector('[data-test=about]').textContent !== ''`)
+}
+
+// proxied puts a proxy before a gateway, which takes a prefix away, and gives the address below it. wrap gets what hands requests on.
+func proxied(t *testing.T, x *site, prefix string, wrap func(http.Handler) http.Handler) string {
+	t.Helper()
+	target, err := url.Parse(x.url)
+	require.NoError(t, err)
+	transport := &http.Transport{}
+	forward := &httputil.ReverseProxy{FlushInterval: -1, Transport: transport, Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(target) }, ErrorLog: log.New(io.Discard, "", 0)}
+	proxy := httptest.NewServer(http.StripPrefix(prefix, wrap(forward)))
+	t.Cleanup(func() {
+		proxy.CloseClientConnections()
+		proxy.Close()
+		transport.CloseIdleConnections()
+	})
+	return proxy.URL + prefix + "/"
 }

@@ -2,8 +2,10 @@ package webui
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/go-rod/rod/lib/proto"
@@ -86,7 +88,7 @@ func TestReconnects(t *testing.T) {
 	require.NoError(t, x.stop())
 	v.see(".lost", "")
 	v.section("overview")
-	v.see("main .error[role=alert]", "")
+	v.see("main .error", "")
 	v.section("sessions")
 	x.start(t)
 	status, answer := x.chat(t, "demo", "after-the-restart", "hello")
@@ -103,6 +105,53 @@ func TestReconnects(t *testing.T) {
 	rows := len(gjson.ParseBytes(x.must(t, http.MethodGet, "/v1/admin/requests", nil)).Get("requests").Array())
 	_, _ = x.chat(t, "demo", "", "once more")
 	v.until(`(n) => document.querySelectorAll('main tbody tr').length > n || !!document.querySelector('[data-test=fresh]:not([hidden])')`, rows)
+}
+
+// R-950: what has no answer is asked again without anybody's doing, the first question of the page as well as that of a section: when a proxy answers in the place
+// of the gateway, when nobody does, and when the browser's button for it has stopped what was asked.
+func TestAsksAgain(t *testing.T) {
+	t.Parallel()
+	x := serve(t, model(fakellm.Start(t)))
+	var down atomic.Pointer[http.HandlerFunc]
+	refuse := func(f http.HandlerFunc) { down.Store(&f) }
+	root := proxied(t, x, "", func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if f := down.Load(); f != nil && strings.Contains(r.URL.Path, "/v1/admin/") {
+				(*f)(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	})
+	refuse(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no gateway", http.StatusBadGateway) })
+	v := stranger(t, root)
+	v.see("#app > .error", "by itself")
+	down.Store(nil)
+	v.see("main[data-gate=key] h1", "")
+
+	v.eval(`() => localStorage.setItem('hydrallm.onboarding-skipped', '1')`)
+	asked := make(chan struct{}, 1)
+	refuse(func(_ http.ResponseWriter, r *http.Request) { // it has no answer as long as the browser waits
+		_, _ = io.Copy(io.Discard, r.Body) // only then the server looks whether it still does
+		select {
+		case asked <- struct{}{}:
+		default:
+		}
+		<-r.Context().Done()
+	})
+	v.enter(adminKey)
+	await.Value(t, asked)
+	require.NoError(t, v.page.StopLoading())
+	v.see("#app > .error", "by itself")
+	down.Store(nil)
+	v.see("h1", "Overview")
+
+	refuse(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+	v.section("sessions")
+	v.see("main .error", "by itself")
+	down.Store(nil)
+	v.see("main [data-state=empty]", "")
+	v.gone("main .error", "")
 }
 
 // R-795: a page that was frozen for long catches up when it is looked at again.
@@ -135,7 +184,7 @@ func TestDatabaseIsDown(t *testing.T) {
 	v := operator(t, x.url+"/")
 	for _, id := range []string{"overview", "requests", "sessions", "logs"} {
 		v.section(id)
-		v.see("main .error[role=alert] button", "")
+		v.see("main .error button", "")
 		require.NotContains(t, v.text(), "secret-of-the-database", id)
 	}
 	v.section("providers")

@@ -78,20 +78,19 @@ func operator(t *testing.T, root string) *visit {
 // enter gives a key to the page that asks for one.
 func (v *visit) enter(key string) {
 	v.t.Helper()
-	v.until(`() => { // the first question may come to its limit on a busy machine, and the page offers to ask again
-		[...document.querySelectorAll('main button')].find((e) => e.textContent === 'Try again')?.click();
-		return !!document.querySelector('#admin-key');
-	}`)
 	v.write("#admin-key", key)
 	v.click("[data-test=enter]")
 }
 
-// visit opens an address below the root of the gateway.
+// visit opens an address below the root of the gateway. Unlike rod's Navigate it does not press the stop button before, which would end what a page has asked that
+// stays where only the part behind "#" is another one.
 func (v *visit) visit(path string) {
 	v.t.Helper()
 	page := v.page.Timeout(await.Limit)
 	defer page.CancelTimeout()
-	require.NoError(v.t, page.Navigate(v.root+path))
+	opened, err := proto.PageNavigate{URL: v.root + path}.Call(page)
+	require.NoError(v.t, err)
+	require.Empty(v.t, opened.ErrorText)
 	require.NoError(v.t, page.WaitLoad())
 }
 
@@ -223,15 +222,26 @@ func (v *visit) text() string {
 	return all
 }
 
-// picture writes what there is to see, if somebody wants to.
+// picture writes the whole page, if somebody wants to see it.
 func (v *visit) picture(name string) {
+	v.t.Helper()
+	v.shoot(name, true)
+}
+
+// inSight is picture for the part that is in the window.
+func (v *visit) inSight(name string) {
+	v.t.Helper()
+	v.shoot(name, false)
+}
+
+func (v *visit) shoot(name string, whole bool) {
 	v.t.Helper()
 	if *screenshots == "" {
 		return
 	}
 	page := v.page.Timeout(await.Limit)
 	defer page.CancelTimeout()
-	image, err := page.Screenshot(true, &proto.PageCaptureScreenshot{Format: proto.PageCaptureScreenshotFormatPng})
+	image, err := page.Screenshot(whole, &proto.PageCaptureScreenshot{Format: proto.PageCaptureScreenshotFormatPng})
 	require.NoError(v.t, err)
 	require.NoError(v.t, os.MkdirAll(*screenshots, 0o755))
 	file := strings.ReplaceAll(fmt.Sprintf("%s-%s.png", strings.TrimPrefix(v.t.Name(), "Test"), name), "/", "-")

@@ -17,9 +17,11 @@ const app = document.getElementById('app');
 let frame = null; // of the page, once the key is right
 let shown = null; // the section that is there
 
+const PATIENCE = 60_000; // what was lost on the way has no answer ever
+
 async function start() {
   try {
-    await admin('markdown', { body: { text: '' } }); // nothing but the ingress itself is asked
+    await admin('markdown', { body: { text: '' }, signal: AbortSignal.timeout(PATIENCE) }); // nothing but the ingress itself is asked
     open();
   } catch (e) {
     if (closes(e)) return shut(e);

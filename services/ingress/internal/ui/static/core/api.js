@@ -19,8 +19,10 @@ export function setKey(value) {
   } catch { /* it holds until the page is left */ }
 }
 
-/** What the gateway refused, or that it does not answer (status 0). */
+/** What the gateway refused, or that it does not answer (status 0). since is when that began, as a time in milliseconds, for what may pass. */
 export class ApiError extends Error {
+  since = 0;
+
   constructor(status, body, id, retryAfter) {
     super(body?.error?.message ?? body?.detail ?? '');
     this.status = status;
@@ -28,6 +30,23 @@ export class ApiError extends Error {
     this.id = id;
     this.retryAfter = retryAfter;
   }
+}
+
+/** Whether an error may be over when the same is asked again: no answer, or none of what should have answered. */
+export const passes = (error) => error instanceof ApiError && [0, 502, 503, 504].includes(error.status);
+
+const failing = new Map(); // paths without their queries, and since when they fail
+
+/** Takes in how a request went, and gives the error. */
+function note(path, error) {
+  const [route] = path.split('?');
+  if (!error || !passes(error)) {
+    failing.delete(route);
+    return error;
+  }
+  if (!failing.has(route)) failing.set(route, Date.now());
+  error.since = failing.get(route);
+  return error;
 }
 
 /** The address of a route of the gateway. */
@@ -56,13 +75,16 @@ export async function send(path, { method, body, signal, headers } = {}) {
     answer = await fetch(address(path), init);
   } catch (e) {
     if (e.name === 'AbortError') throw e;
-    throw new ApiError(0, null, '', 0);
+    throw note(path, new ApiError(0, null, '', 0));
   }
-  if (answer.ok) return answer;
+  if (answer.ok) {
+    note(path);
+    return answer;
+  }
   const text = await answer.text().catch(() => '');
   const error = new ApiError(answer.status, parse(text), answer.headers.get('X-Request-Id') ?? '', Number(answer.headers.get('Retry-After') ?? 0));
   if (path.startsWith('v1/admin/') && closes(error)) window.dispatchEvent(new CustomEvent('closed', { detail: error }));
-  throw error;
+  throw note(path, error);
 }
 
 function parse(text) {

@@ -1,5 +1,5 @@
 // How a place looks that has nothing to show yet, or nothing at all, or can't.
-import { ApiError } from '../core/api.js';
+import { ApiError, passes } from '../core/api.js';
 import { h } from '../core/dom.js';
 import { t } from '../core/i18n.js';
 import { left } from '../core/format.js';
@@ -19,12 +19,28 @@ export function empty(title, text, command) {
     command && h('div', { class: 'copy' }, h('pre', null, command), copyButton(command)));
 }
 
-/** What went wrong, with the id to search for. */
+const SHORTEST = 1000, LONGEST = 30_000; // between two attempts, in milliseconds
+
+/**
+ * What went wrong, with the id to search for. What may pass is tried again as long as it is to be seen, after as much time as it has lasted until then. It is said
+ * aloud once.
+ * @param {Error} error
+ * @param {() => void} [retry] shows something in its place
+ */
 export function failed(error, retry) {
   if (isMissing(error)) return h('div', { data: { state: 'missing' } }, empty(t('error.route')));
-  return h('div', { class: 'error', role: 'alert', data: { state: 'error' } }, h('strong', null, words(error)),
-    error.id && h('span', { class: 'sub' }, t('error.id', { id: error.id })),
-    retry && h('button', { class: 'btn small', type: 'button', on: { click: retry } }, t('action.retry')));
+  const again = retry && passes(error), lasts = again ? Date.now() - error.since : 0;
+  const once = () => { // what it shows takes the place of all this
+    clearTimeout(timer);
+    button.disabled = true;
+    retry();
+  };
+  const button = retry && h('button', { class: 'btn small', type: 'button', on: { click: once } }, t('action.retry'));
+  const element = h('div', { class: 'error', role: lasts < SHORTEST && 'alert', data: { state: 'error' } }, h('strong', null, words(error)),
+    error.id && h('span', { class: 'sub' }, t('error.id', { id: error.id })), again && h('span', { class: 'sub' }, t('error.again')), button);
+  const pause = Math.max(SHORTEST, Math.min(LONGEST, lasts), (error.retryAfter || 0) * 1000) * (1 + Math.random() / 4);
+  const timer = again ? setTimeout(() => { if (element.isConnected) once(); }, pause) : 0;
+  return element;
 }
 
 /** Whether the gateway does not have the route that was asked for. */
@@ -54,6 +70,6 @@ export async function load(into, get, show, { keep = false, signal } = {}) {
     if (content !== undefined) into.replaceChildren(...[content].flat().filter(Boolean));
   } catch (e) {
     if (e.name === 'AbortError' || signal?.aborted) return;
-    into.replaceChildren(failed(e, () => load(into, get, show, { signal })));
+    into.replaceChildren(failed(e, () => load(into, get, show, { keep: true, signal })));
   }
 }
