@@ -40,7 +40,7 @@ models:
   - {name: demo-embedding, upstreams: [vectors]}
 
 # What failed is tried again soon, for who watches.
-resilience: {breaker: {channel: {open_for: 10s}}, cooldowns: {other: 10s}}
+resilience: {breaker: {channel: {window: 3s, open_for: 3s}}, cooldowns: {other: 3s}}
 routing: {priority: [alpha, beta], large: beta, final_fallback: "", aliases: {}}
 web: {browser: never, search: [searxng], searxng_url: "http://{{.Search}}", allow_hosts: ["{{.WebHost}}"], cache_ttl: 0s, intent: {embedding_url: "http://{{.Search}}"}}
 sessions: {database: "sqlite:{{.Dir}}/hydrallm.db"}

@@ -2,7 +2,8 @@
 import { admin, send } from '../core/api.js';
 import { h, set } from '../core/dom.js';
 import { readEvents } from '../core/events.js';
-import { circuitState } from '../core/health.js';
+import { countdown } from '../core/format.js';
+import { circuitState, circuitUntil } from '../core/health.js';
 import { t, tn } from '../core/i18n.js';
 import { link } from '../core/router.js';
 import { keyMarks, stateOf } from '../parts/marks.js';
@@ -14,7 +15,7 @@ export const demo = { id: 'demo', letter: 'd', mount };
 
 const states = ['healthy', 'broken', 'slow', 'limited'];
 const FIRST = 'alpha';
-const WAIT = 1000, TRIES = 60; // for a provider that is used again: circuits are open and keys rest for ten seconds
+const WAIT = 250, LONGEST = 60_000; // for a provider that is used again: circuits are open for a few seconds
 
 function mount({ root, live, on, signal }) {
   let upstreams = [], playing = false;
@@ -34,9 +35,9 @@ function mount({ root, live, on, signal }) {
     buttons.forEach((b) => { b.disabled = true; });
     set(out);
     out.dataset.state = 'playing';
-    const tell = (...line) => out.append(h('li', null, line));
+    const tell = (...line) => out.appendChild(h('li', null, line));
     try {
-      await scene.run({ tell, put, heal, ask: (body) => ask(body, tell, signal), keys });
+      await scene.run({ tell, put, ready: () => ready(tell), ask: (body) => ask(body, tell, signal), keys });
       out.dataset.state = 'done';
     } catch (e) {
       out.dataset.state = 'error';
@@ -53,12 +54,27 @@ function mount({ root, live, on, signal }) {
     announce(t(`demo.is.${state}`, { name: upstream }));
   }
 
-  /** Heals a provider and waits until the gateway uses it again: rests that the provider asked for are ended, and those after failures soon end by themselves. */
+  /** Heals a provider: rests that it asked for are ended. */
   async function heal(upstream) {
     await put(upstream, 'healthy');
     await admin('probe?force=true', { method: 'POST', signal });
-    for (let i = 0; i < TRIES; i++) {
-      if ((await admin('status', { signal })).channels?.[`${upstream}-mock`]?.usable) return;
+  }
+
+  /** Heals all providers, and waits until the gateway uses them again: the circuits that failures opened soon close by themselves. */
+  async function ready(tell) {
+    tell(t('demo.healing'));
+    ({ upstreams } = await admin('demo', { signal }));
+    for (const { id } of upstreams) await heal(id);
+    const waits = new Map(); // the lines about providers
+    for (const end = Date.now() + LONGEST; Date.now() < end;) {
+      const { channels = {}, circuits = {} } = await admin('status', { signal });
+      const away = upstreams.filter(({ id }) => !channels[`${id}-mock`]?.usable);
+      for (const [name, line] of waits) if (!away.some(({ id }) => id === name)) set(line, t('demo.waited', { name }));
+      if (!away.length) return;
+      for (const { id } of away) {
+        const circuit = circuits[`${id}-mock`];
+        if (circuit?.state === 'open' && !waits.has(id)) waits.set(id, tell(t('demo.waits', { name: id }), ' ', countdown(circuitUntil(circuit))));
+      }
       await new Promise((done) => { setTimeout(done, WAIT); });
     }
   }
@@ -131,9 +147,8 @@ const user = (content) => ({ role: 'user', content });
 const scenes = [
   {
     id: 'failover',
-    async run({ tell, put, heal, ask }) {
-      tell(t('demo.healing', { name: FIRST }));
-      await heal(FIRST);
+    async run({ tell, put, ready, ask }) {
+      await ready();
       await put(FIRST, 'broken');
       tell(t('demo.is.broken', { name: FIRST }));
       const { provider } = await ask({ messages: [user('Hello!')] });
@@ -142,9 +157,8 @@ const scenes = [
   },
   {
     id: 'rests',
-    async run({ tell, put, heal, ask, keys }) {
-      tell(t('demo.healing', { name: FIRST }));
-      await heal(FIRST);
+    async run({ tell, put, ready, ask, keys }) {
+      await ready();
       await put(FIRST, 'limited');
       tell(t('demo.is.limited', { name: FIRST }));
       await ask({ messages: [user('Hello again!')] });
@@ -154,10 +168,9 @@ const scenes = [
   },
   {
     id: 'session',
-    async run({ tell, put, heal, ask }) {
+    async run({ tell, put, ready, ask }) {
       const session = `demo-${crypto.randomUUID?.() ?? Math.random().toString(36).slice(2)}`;
-      tell(t('demo.healing', { name: FIRST }));
-      await heal(FIRST);
+      await ready();
       const one = await ask({ session_id: session, messages: [user('My boat is called Marlin.')] });
       await put(FIRST, 'broken');
       tell(t('demo.is.broken', { name: FIRST }));
@@ -167,7 +180,8 @@ const scenes = [
   },
   {
     id: 'web',
-    async run({ tell, ask }) {
+    async run({ tell, ready, ask }) {
+      await ready();
       await ask({ has_search: true, messages: [user('What lamp has the lighthouse of Demo Bay?\nquote')] });
       tell(t('demo.web.end'));
     },
