@@ -11,7 +11,7 @@ import (
 
 // How codes of errors are written in the source.
 var (
-	codeOf   = regexp.MustCompile(`\bCode:\s+"([a-z_]+)"|\b[cC]ode[A-Z]\w*\s*=\s*"([a-z_]+)"`)
+	codeOf   = regexp.MustCompile(`\bCode:\s+"([a-z_]+)"|\b[cC]ode(?:[A-Z]\w*)?\s*=\s*"([a-z_]+)"|\.Code, .* = (?:[^"\n]*, )?"([a-z_]+)", |\br\.fail\("([a-z_]+)", `)
 	kindOf   = regexp.MustCompile(`(?m)^\s+\w+\s+Kind = "([a-z_]+)"`)
 	codeRow  = regexp.MustCompile("(?m)^\\| `([a-z_]+)` \\|")
 	kindFile = "shared/fault/fault.go"
@@ -34,7 +34,7 @@ func TestCodesAreExplained(t *testing.T) {
 			}
 			text, err := fs.ReadFile(repository(), name)
 			for _, m := range codeOf.FindAllStringSubmatch(string(text), -1) {
-				codes[m[1]+m[2]] = true
+				codes[strings.Join(m[1:], "")] = true
 			}
 			return err
 		}))
