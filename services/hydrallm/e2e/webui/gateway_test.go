@@ -16,6 +16,7 @@ import (
 	"hydrallm/services/hydrallm/internal/gatewaytest"
 	"hydrallm/shared/config"
 	"hydrallm/shared/process"
+	"hydrallm/shared/testkit/await"
 	"hydrallm/shared/testkit/fakellm"
 	"hydrallm/shared/testkit/freeport"
 )
@@ -99,10 +100,14 @@ func (x *site) do(t *testing.T, method, path string, body any) (status int, answ
 	return resp.StatusCode, answer
 }
 
-// must is do for what is answered with 200.
-func (x *site) must(t *testing.T, method, path string, body any) []byte {
+// must is do for what is answered with 200, and may be asked again: a service may take too long on a busy machine.
+func (x *site) must(t *testing.T, method, path string, body any) (answer []byte) {
 	t.Helper()
-	status, answer := x.do(t, method, path, body)
+	var status int
+	await.True(t, func() bool {
+		status, answer = x.do(t, method, path, body)
+		return status != http.StatusServiceUnavailable
+	}, "an answer from", path)
 	require.Equal(t, http.StatusOK, status, "%s", answer)
 	return answer
 }
