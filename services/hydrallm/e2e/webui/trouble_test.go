@@ -97,7 +97,7 @@ func TestReconnects(t *testing.T) {
 	v.section("overview")
 	v.see("[data-test=serving]", "")
 	v.gone("main .error", "")
-	v.section("sessions") // the page may have been back before the session was there
+	v.section("sessions")
 	v.see("[data-session=after-the-restart]", "")
 	// News arrive again.
 	v.section("requests")

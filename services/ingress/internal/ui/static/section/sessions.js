@@ -13,6 +13,7 @@ import { head } from './shell.js';
 export const sessions = { id: 'sessions', letter: 's', mount };
 
 const LIMIT = 1000, STEP = 200; // that the gateway lists, and that are shown at once
+const PAUSE = 2000; // between what requests have changed and the reading of it, in milliseconds
 const MESSAGES = 100; // of one session, at first
 
 function mount({ root, params, on, signal, note }) {
@@ -31,13 +32,22 @@ function mount({ root, params, on, signal, note }) {
       h('form', { class: 'row', on: { submit: (e) => { e.preventDefault(); open(id.value.trim()); } } }, id, h('button', { class: 'btn small', type: 'submit', data: { test: 'import' } }, t('sessions.import'))),
       h('form', { class: 'row', on: { submit: (e) => { e.preventDefault(); cleanup(); } } }, h('label', { class: 'row' }, t('sessions.older'), days), h('button', { class: 'btn small danger', type: 'submit', data: { test: 'cleanup' } }, t('sessions.cleanup')))), content, next));
 
+  let reads = 0, soon = 0;
   async function read() {
+    const mine = ++reads;
     try {
-      all = await admin(`sessions?limit=${LIMIT}`, { signal });
+      const got = await admin(`sessions?limit=${LIMIT}`, { signal });
+      if (mine !== reads) return;
+      all = got;
       show();
     } catch (e) {
-      if (e.name !== 'AbortError' && !signal.aborted) set(content, failed(e, read));
+      if (e.name !== 'AbortError' && mine === reads && !signal.aborted) set(content, failed(e, read));
     }
+  }
+
+  /** Reads again what requests have changed, those of a moment at once. */
+  function follow({ requests }) {
+    if (requests.some((r) => r.session_id)) soon ||= setTimeout(() => { soon = 0; if (!signal.aborted) read(); }, PAUSE);
   }
 
   function show() {
@@ -124,6 +134,7 @@ function mount({ root, params, on, signal, note }) {
     } catch (e) { toast(words(e), 'bad'); }
   }
 
+  on('requests', follow);
   on('refresh', read);
   read();
   if (params.id) open(params.id);
