@@ -119,7 +119,7 @@ func (r *rotation) one(ctx context.Context, name, model string) error {
 
 // whole asks for an answer, which has to be whole.
 func (r *rotation) whole(ctx context.Context, key, model string) error {
-	got, err := read(client{base: r.api.base, key: key}.try(ctx, http.MethodPost, "/chat/completions", question(model, true))) //nolint:bodyclose // read does
+	got, err := read(client{base: r.api.base, key: key}.try(ctx, http.MethodPost, "/chat/completions", question(model, true)))
 	if err == nil && (got.status != http.StatusOK || !strings.Contains(got.body, "hello") || !strings.Contains(got.body, "[DONE]")) {
 		err = fmt.Errorf("status %d: %s", got.status, got.body)
 	}
@@ -143,7 +143,7 @@ func (r *rotation) held(t *testing.T, upstream *fakellm.Server, key, model strin
 	})
 	go func() {
 		body := strings.Replace(question(model, false), `"hi"`, `"held"`, 1)
-		got, err := read(client{base: r.api.base, key: key}.try(t.Context(), http.MethodPost, "/chat/completions", body)) //nolint:bodyclose // read does
+		got, err := read(client{base: r.api.base, key: key}.try(t.Context(), http.MethodPost, "/chat/completions", body))
 		if err == nil && !strings.Contains(got.body, "hello") {
 			err = errors.New(got.body)
 		}

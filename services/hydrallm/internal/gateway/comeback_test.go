@@ -63,7 +63,7 @@ func unpack(t *testing.T, name, dir string) {
 			return
 		}
 		require.NoError(t, err)
-		path := filepath.Join(dir, filepath.FromSlash(head.Name)) //nolint:gosec // of this repository
+		path := filepath.Join(dir, filepath.FromSlash(head.Name))
 		if head.Typeflag == tar.TypeDir {
 			require.NoError(t, os.MkdirAll(path, 0o700))
 			continue

@@ -47,20 +47,21 @@ func TestSecretsInThePlaceOfNames(t *testing.T) {
 			"gpt-load rule":         `[{"name": "a", "channel_type": "openai", "upstreams": [{"url": "https://h.example"}], "model_redirect_rules": {"SECRET": "x"}, "param_overrides": {"SECRET": 1}}]`,
 		} {
 			r, err := movein.Import(movein.Source{Name: "f", Data: []byte(strings.ReplaceAll(source, "SECRET", secret))})
-			shown := ""
+			var said []string
 			if err != nil {
 				require.NotContains(t, err.Error(), "does not pass the check", name)
-				shown = err.Error()
+				said = append(said, err.Error())
 			}
 			if r != nil {
-				shown += r.Report() + string(r.Config)
+				said = append(said, r.Report(), string(r.Config))
 				for _, f := range r.Findings {
-					shown += f.String() + f.Path + f.Kind
+					said = append(said, f.String(), f.Path, f.Kind)
 				}
 				for _, v := range r.Variables() {
-					shown += v.Name + v.From
+					said = append(said, v.Name, v.From)
 				}
 			}
+			shown := strings.Join(said, "\n")
 			require.NotContains(t, strings.ToLower(shown), strings.ToLower(secret), name)
 			require.NotContains(t, strings.ToLower(strings.ReplaceAll(shown, "_", "-")), strings.ToLower(strings.ReplaceAll(secret, "_", "-")), name)
 		}
