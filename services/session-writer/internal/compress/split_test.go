@@ -3,7 +3,6 @@ package compress
 import (
 	"strings"
 	"testing"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -67,7 +66,7 @@ func TestUnits(t *testing.T) {
 func FuzzSplit(f *testing.F) {
 	for _, seed := range []string{
 		"User: a. B\n\nAssistant: ```\nx\n```\n", "```", "~~~\nUser: x\n\nUser: y", "1. 2. 3.", "다.요.\xff\xfe", "Dr. `a. b` 2024. 3. 15.", "습니다 습니다 라고", "\r\n\u2028\u0085x",
-		"User: User: x", "a\n\nSystem: ", "Tool: \n```",
+		"User: User: x", "a\n\nSystem: ", "Tool: \n```", "User: :",
 	} {
 		f.Add(seed)
 	}
@@ -75,14 +74,9 @@ func FuzzSplit(f *testing.F) {
 		rest := text
 		for _, u := range split(text) { // each is a piece of the text, in order, with nothing lost between them
 			require.NotEmpty(t, u.text)
-			before, after, found := strings.Cut(rest, u.text)
-			require.True(t, found, u.text)
-			gap := strings.TrimSpace(before)
-			for _, s := range speakers {
-				gap = strings.TrimSpace(strings.ReplaceAll(gap+" ", s+": ", ""))
-			}
-			require.Empty(t, strings.TrimFunc(gap, unicode.IsSpace), "lost")
-			rest = after
+			var found bool
+			rest, found = behind(rest, u.text)
+			require.True(t, found, "%q, or something before it, is lost", u.text)
 		}
 		short, err := Extractive{}.Compress(t.Context(), strings.Repeat(text, 1+2000/(len(text)+1)), 200)
 		require.NoError(t, err)
@@ -90,4 +84,22 @@ func FuzzSplit(f *testing.F) {
 			require.True(t, utf8.ValidString(short))
 		}
 	})
+}
+
+// behind gives what follows a piece before which is nothing but white space and names of speakers. A name may hold what the piece is, such as a colon.
+func behind(text, piece string) (rest string, found bool) {
+	for at := 0; at <= len(text)-len(piece); at++ {
+		if strings.HasPrefix(text[at:], piece) && isGap(text[:at]) {
+			return text[at+len(piece):], true
+		}
+	}
+	return "", false
+}
+
+func isGap(text string) bool {
+	text = strings.TrimSpace(text)
+	for _, s := range speakers {
+		text = strings.TrimSpace(strings.ReplaceAll(text+" ", s+": ", ""))
+	}
+	return text == ""
 }
